@@ -1,0 +1,1 @@
+"""Observations in, intrinsics with an honest uncertainty out."""

@@ -1,0 +1,52 @@
+"""Stage 3: intrinsics that the final stage starts from.
+
+``single`` is the original: one Levenberg-Marquardt run over all views and all eight
+intrinsics. ``fixed_point`` is the paper's Algorithm 1: eight such runs, between
+which the principal point snaps back to the image centre and the two focal lengths
+are averaged; the first three also forget the distortion. Poses are found anew
+before every run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from influx_wrap.calibrate.adjust import KALIBR_STOP, adjust
+from influx_wrap.calibrate.pose import estimate_poses
+from influx_wrap.calibrate.problem import Problem
+from influx_wrap.model.intrinsics import FloatArray, image_centre
+
+RUNS_WITHOUT_DISTORTION = 3
+RUNS_WITH_DISTORTION = 4
+
+
+def starting_theta(focal_px: float, image_size: tuple[int, int]) -> FloatArray:
+    """(8,) one focal length, principal point at the centre, no distortion."""
+    cx, cy = image_centre(image_size)
+    return np.array([focal_px, focal_px, cx, cy, 0.0, 0.0, 0.0, 0.0])
+
+
+def single(problem: Problem, focal_px: float) -> FloatArray:
+    """Intrinsics (8,) after one run."""
+    return _run(problem, starting_theta(focal_px, problem.image_size))
+
+
+def fixed_point(problem: Problem, focal_px: float) -> FloatArray:
+    """Intrinsics (8,) after the fixed-point procedure; the principal point is the centre."""
+    theta = starting_theta(focal_px, problem.image_size)
+    for _ in range(RUNS_WITHOUT_DISTORTION):
+        theta = _recentred(_run(problem, theta), problem.image_size)
+        theta[4:] = 0.0
+    theta = _run(problem, theta)
+    for _ in range(RUNS_WITH_DISTORTION):
+        theta = _recentred(_run(problem, theta), problem.image_size)
+    return theta
+
+
+def _run(problem: Problem, theta: FloatArray) -> FloatArray:
+    return adjust(problem, theta, estimate_poses(problem, theta), stop=KALIBR_STOP).theta
+
+
+def _recentred(theta: FloatArray, image_size: tuple[int, int]) -> FloatArray:
+    focal = (theta[0] + theta[1]) / 2
+    return np.concatenate([[focal, focal], image_centre(image_size), theta[4:]])

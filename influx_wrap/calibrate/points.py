@@ -1,0 +1,197 @@
+"""Point targets whose 3D points are measured, not exact (a drone's RTK fixes).
+
+Ignoring the noise of the points treats a near point, where a millimetre is a large
+angle, like a far one. Here the true points are unknowns too, each tied to its
+measurement, and are eliminated from the normal equations like poses are for boards:
+
+    minimise  sum |uv - project(theta, pose, X)|^2 / sigma_px^2 + sum |X - M|^2 / sigma_X^2
+
+sigma_X is known from the receiver; sigma_px is found such that the minimum equals its
+expectation, the degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from influx_wrap.calibrate.kernels import move_pose
+from influx_wrap.calibrate.uncertainty import inverse_information
+from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics, project_with_jacobians
+from influx_wrap.model.pose import skew, transform
+
+SIGMA_PX_RANGE = (0.02, 20.0)
+MAX_ITERATIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class PointFit:
+    """Intrinsics (8,), poses (V, 12), points (T, 3), noise level and covariance (8, 8)."""
+
+    theta: FloatArray
+    poses: FloatArray
+    points: FloatArray
+    sigma_px: float
+    covariance: FloatArray
+    iterations: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    theta: FloatArray
+    poses: FloatArray
+    points: FloatArray
+
+
+def fit_points(
+    measured: FloatArray,
+    point_sigma: float,
+    uv: FloatArray,
+    valid: BoolArray,
+    theta: FloatArray,
+    poses: FloatArray,
+    *,
+    sigma_px: float | None = None,
+) -> PointFit:
+    """Fit measured points (T, 3) with noise ``point_sigma`` seen at uv (V, T, 2).
+
+    With ``sigma_px`` None the pixel noise is estimated.
+    """
+    state = _State(theta.copy(), poses.copy(), measured.copy())
+    data = (measured, point_sigma, uv, valid)
+    low, high = np.log(SIGMA_PX_RANGE)
+    dof = 2 * int(valid.sum()) - 8 - 6 * len(uv)
+    if sigma_px is None:
+        for _ in range(14):
+            middle = (low + high) / 2
+            state, chi2, _, _, _ = _minimise(state, float(np.exp(middle)), *data)
+            low, high = (middle, high) if chi2 > dof else (low, middle)
+        sigma_px = float(np.exp((low + high) / 2))
+    state, _, information, iterations, converged = _minimise(state, sigma_px, *data)
+    return PointFit(
+        theta=state.theta,
+        poses=state.poses,
+        points=state.points,
+        sigma_px=sigma_px,
+        covariance=inverse_information(information)[:8, :8],
+        iterations=iterations,
+        converged=converged,
+    )
+
+
+def point_information(
+    intrinsics: Intrinsics,
+    poses: FloatArray,
+    points: FloatArray,
+    valid: BoolArray,
+    sigma_px: float,
+    point_sigma: float,
+) -> FloatArray:
+    """Fisher information (8 + 6V, 8 + 6V) of intrinsics and poses with the points eliminated."""
+    state = _State(intrinsics.array, poses, points)
+    uv = np.zeros((*valid.shape, 2))
+    return _system(state, sigma_px, points, point_sigma, uv, valid).information
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """Reduced normal equations at a state, and what is needed to recover the points."""
+
+    information: FloatArray
+    gradient: FloatArray
+    chi2: float
+    point_inverse: FloatArray
+    coupling: FloatArray
+    point_gradient: FloatArray
+
+
+def _residuals(state: _State, uv: FloatArray, valid: BoolArray) -> FloatArray:
+    rotations = state.poses[:, :9].reshape(-1, 3, 3)
+    camera = transform(rotations, state.poses[:, 9:], state.points)
+    projected, _, _, _ = project_with_jacobians(Intrinsics.from_array(state.theta), camera)
+    residual: FloatArray = (uv - projected)[valid]
+    return residual
+
+
+def _chi2(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+          uv: FloatArray, valid: BoolArray) -> float:  # fmt: skip
+    residual = _residuals(state, uv, valid)
+    shift = (state.points - measured) / point_sigma
+    value = float((residual**2).sum() / sigma_px**2 + (shift**2).sum())
+    return value if np.isfinite(value) else np.inf
+
+
+def _system(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+            uv: FloatArray, valid: BoolArray) -> _System:  # fmt: skip
+    n_views, n_points = valid.shape
+    size = 8 + 6 * n_views
+    rotations = state.poses[:, :9].reshape(-1, 3, 3)
+    camera = transform(rotations, state.poses[:, 9:], state.points)
+    projected, _, d_theta, d_camera = project_with_jacobians(
+        Intrinsics.from_array(state.theta), camera
+    )
+    view, point = np.nonzero(valid)
+    d_camera = d_camera[valid] / sigma_px
+    rotated = camera[valid] - state.poses[view, 9:]
+    jacobian = np.zeros((len(view), 2, size))
+    jacobian[:, :, :8] = d_theta[valid] / sigma_px
+    d_pose = np.concatenate([-d_camera @ skew(rotated), d_camera], axis=2)
+    columns = 8 + 6 * view[:, None] + np.arange(6)
+    jacobian[np.arange(len(view))[:, None], :, columns] = np.swapaxes(d_pose, 1, 2)
+    d_point = d_camera @ rotations[view]
+    residual = ((uv - projected)[valid]) / sigma_px
+
+    curvature = np.tile(np.eye(3) / point_sigma**2, (n_points, 1, 1))
+    np.add.at(curvature, point, np.swapaxes(d_point, 1, 2) @ d_point)
+    coupling = np.zeros((n_points, size, 3))
+    np.add.at(coupling, point, np.swapaxes(jacobian, 1, 2) @ d_point)
+    point_gradient = (measured - state.points) / point_sigma**2
+    np.add.at(point_gradient, point, np.einsum("nij,ni->nj", d_point, residual))
+
+    inverse = np.linalg.inv(curvature)
+    flat = jacobian.reshape(-1, size)
+    eliminated = coupling @ inverse
+    information = flat.T @ flat - np.einsum("nik,njk->ij", eliminated, coupling)
+    gradient = flat.T @ residual.ravel() - np.einsum("nik,nk->i", eliminated, point_gradient)
+    shift = (state.points - measured) / point_sigma
+    chi2 = float((residual**2).sum() + (shift**2).sum())
+    return _System(information, gradient, chi2, inverse, coupling, point_gradient)
+
+
+def _moved(state: _State, system: _System, step: FloatArray) -> _State:
+    poses = np.empty_like(state.poses)
+    for view, pose in enumerate(state.poses):
+        move_pose(pose, step[8 + 6 * view : 14 + 6 * view], poses[view])
+    pull = system.point_gradient - np.einsum("njk,j->nk", system.coupling, step)
+    points = state.points + np.einsum("njk,nk->nj", system.point_inverse, pull)
+    return _State(state.theta + step[:8], poses, points)
+
+
+def _minimise(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+              uv: FloatArray, valid: BoolArray
+              ) -> tuple[_State, float, FloatArray, int, bool]:  # fmt: skip
+    """Levenberg-Marquardt on the reduced system; returns the state and its chi squared."""
+    data = (measured, point_sigma, uv, valid)
+    system = _system(state, sigma_px, *data)
+    damping = 1e-6
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        scale = 1 / np.sqrt(np.diag(system.information))
+        scaled = system.information * scale[:, None] * scale[None, :]
+        scaled[np.diag_indices_from(scaled)] += damping
+        step = scale * np.linalg.solve(scaled, scale * system.gradient)
+        promised = float(step @ system.gradient)
+        trial = _moved(state, system, step)
+        chi2 = _chi2(trial, sigma_px, *data)
+        if chi2 <= system.chi2 * (1 + 1e-12):
+            state = trial
+            system = _system(state, sigma_px, *data)
+            damping = max(damping / 100, 1e-14)
+            if promised < 1e-8:
+                return state, chi2, system.information, iteration, True
+        else:
+            if promised < 1e-8:
+                return state, system.chi2, system.information, iteration, True
+            damping *= 10
+    return state, system.chi2, system.information, MAX_ITERATIONS, False

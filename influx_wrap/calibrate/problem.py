@@ -1,0 +1,99 @@
+"""Observations laid out for the kernels.
+
+The least-squares kernels want every view's points side by side in memory, one
+coordinate after the other, so that a loop over points becomes SIMD code. A view
+is cut into chunks of at most ``CHUNK`` points (an 8 x 11 AprilGrid has 352 and
+is one chunk); a chunk is eight rows of ``CHUNK`` numbers:
+
+    x, y, z of the target point; u, v of the pixel; the three bow shapes
+
+Which points take part is not stored here but in a weight array (C, CHUNK), so
+that rollouts which drop different corners share the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import bow_basis, is_planar
+
+CHUNK = 384
+ROWS = 8
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """V views in C chunks.
+
+    data     (C, ROWS * CHUNK)
+    count    (C,) points in each chunk
+    first    (V + 1,) chunks of view v are first[v] .. first[v + 1]
+    point    (C, CHUNK) index of the target point, -1 where padded
+    weights  (C, CHUNK) 1 for every point, 0 where padded
+    """
+
+    data: FloatArray
+    count: IntArray
+    first: IntArray
+    point: IntArray
+    weights: FloatArray
+    n_target_points: int
+    image_size: tuple[int, int]
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.first) - 1
+
+    @property
+    def view_of_chunk(self) -> IntArray:
+        """(C,) the view each chunk belongs to."""
+        return np.repeat(np.arange(self.n_views), np.diff(self.first))
+
+    def scatter(self, per_slot: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Values (C, CHUNK, ...) to (V, T, ...), zero where a point was not seen."""
+        shape = (self.n_views, self.n_target_points, *per_slot.shape[2:])
+        result = np.zeros(shape, dtype=per_slot.dtype)
+        seen = self.point >= 0
+        views = np.broadcast_to(self.view_of_chunk[:, None], self.point.shape)
+        result[views[seen], self.point[seen]] = per_slot[seen]
+        return result
+
+
+def pack(observations: Observations) -> Problem:
+    """Lay observations out for the kernels."""
+    target = observations.target.points
+    basis = bow_basis(target) if is_planar(target) else np.zeros((len(target), 3))
+    chunks: list[tuple[int, IntArray]] = []
+    first = [0]
+    for view in range(observations.n_views):
+        seen = np.flatnonzero(observations.valid[view])
+        for start in range(0, len(seen), CHUNK):
+            chunks.append((view, seen[start : start + CHUNK]))
+        first.append(len(chunks))
+
+    data = np.zeros((len(chunks), ROWS, CHUNK))
+    data[:, 2] = 1.0  # padding stays in front of the camera
+    point = np.full((len(chunks), CHUNK), -1, dtype=np.int64)
+    for c, (view, seen) in enumerate(chunks):
+        n = len(seen)
+        data[c, :3, :n] = target[seen].T
+        data[c, 3:5, :n] = observations.uv[view, seen].T
+        data[c, 5:, :n] = basis[seen].T
+        point[c, :n] = seen
+    return Problem(
+        data=data.reshape(len(chunks), ROWS * CHUNK),
+        count=np.array([len(seen) for _, seen in chunks], dtype=np.int64),
+        first=np.array(first, dtype=np.int64),
+        point=point,
+        weights=(point >= 0).astype(float),
+        n_target_points=len(target),
+        image_size=observations.image_size,
+    )

@@ -1,0 +1,117 @@
+"""Recipes: a name for the choice at every stage, so that each change can be judged alone.
+
+``stock``   the original Kalibr, its failures included
+``influx``  the paper's four modifications
+``batch``   best practice: every view at once, with every known error source modelled
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from influx_wrap.calibrate.incremental import IncrementalOptions
+from influx_wrap.errors import InputError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What happens at each stage.
+
+    focal             thin-lens (the caller's focal length) or vanishing-point
+    initialise        single or fixed-point
+    joint             incremental (views one by one) or batch (all at once)
+    rollouts          incremental: how many orders are tried
+    shuffle           incremental: random orders; else the views' own order
+    fallback_percent  incremental: with a principal point further than this from the
+                      image centre, the result of ``initialise`` is used; None: never
+    bow               batch: estimate the bow of a board: auto, on or off
+    pp_prior_px       batch: soft prior, the principal point is this close to the centre
+    """
+
+    name: str
+    focal: Literal["thin-lens", "vanishing-point"] = "thin-lens"
+    initialise: Literal["single", "fixed-point"] = "fixed-point"
+    joint: Literal["incremental", "batch"] = "incremental"
+    rollouts: int = 100
+    shuffle: bool = True
+    fallback_percent: float | None = 2.0
+    bow: Literal["auto", "on", "off"] = "auto"
+    pp_prior_px: float | None = None
+    incremental: IncrementalOptions = field(default_factory=IncrementalOptions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain nested dictionary, for provenance."""
+        return dataclasses.asdict(self)
+
+
+RECIPES: dict[str, Recipe] = {
+    "stock": Recipe(
+        name="stock",
+        focal="vanishing-point",
+        initialise="single",
+        rollouts=1,
+        fallback_percent=None,
+    ),
+    "influx": Recipe(name="influx"),
+    "batch": Recipe(name="batch", joint="batch", fallback_percent=None),
+}
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "focal": ("thin-lens", "vanishing-point"),
+    "initialise": ("single", "fixed-point"),
+    "joint": ("incremental", "batch"),
+    "bow": ("auto", "on", "off"),
+}
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe called ``name``."""
+    if name not in RECIPES:
+        raise InputError(f"there is no recipe {name!r}; the recipes are {', '.join(RECIPES)}.")
+    return RECIPES[name]
+
+
+def override(recipe: Recipe, settings: dict[str, str]) -> Recipe:
+    """A recipe with single choices replaced, as ``--set key=value`` gives them.
+
+    Keys are the fields of ``Recipe`` and of ``IncrementalOptions``.
+    """
+    for key, text in settings.items():
+        if key in _CHOICES:
+            if text not in _CHOICES[key]:
+                raise InputError(f"{key} is one of {', '.join(_CHOICES[key])}, not {text!r}.")
+            recipe = dataclasses.replace(recipe, **{key: text})
+        elif key in _plain_fields(recipe):
+            recipe = dataclasses.replace(recipe, **{key: _parse(key, text, recipe)})
+        elif key in _plain_fields(recipe.incremental):
+            value = _parse(key, text, recipe.incremental)
+            inner = dataclasses.replace(recipe.incremental, **{key: value})
+            recipe = dataclasses.replace(recipe, incremental=inner)
+        else:
+            known = [*_CHOICES, *_plain_fields(recipe), *_plain_fields(recipe.incremental)]
+            raise InputError(f"a recipe has no {key!r}; it has {', '.join(known)}.")
+    if recipe.rollouts < 1:
+        raise InputError(f"rollouts must be at least 1, got {recipe.rollouts}.")
+    return recipe
+
+
+def _plain_fields(options: Recipe | IncrementalOptions) -> list[str]:
+    skipped = {"name", "incremental", *_CHOICES}
+    return [f.name for f in dataclasses.fields(options) if f.name not in skipped]
+
+
+def _parse(key: str, text: str, options: Recipe | IncrementalOptions) -> float | bool | int | None:
+    default = getattr(options, key)
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words and not (isinstance(default, float) and text.lower() != "none"):
+        return words[text.lower()]
+    try:
+        is_int = isinstance(default, int) and not isinstance(default, bool)
+        value = int(text) if is_int else float(text)
+    except ValueError:
+        raise InputError(f"{key}={text!r} is not a number.") from None
+    if isinstance(default, bool) or not value >= 0:
+        raise InputError(f"{key}={text!r} makes no sense here; its default is {default}.")
+    return value

@@ -1,0 +1,95 @@
+"""Many random orders instead of one, and the choice of a representative.
+
+The incremental stage depends on the order in which views are offered. The paper runs
+a hundred orders, discards those whose fx, fy, cx or cy lies outside the 1.5 IQR fences,
+and picks the one closest to the medians of what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from influx_wrap.calibrate.incremental import IncrementalOptions, Rollout, run_rollout
+from influx_wrap.calibrate.problem import IntArray, Problem
+from influx_wrap.model.intrinsics import BoolArray, FloatArray, image_centre
+
+Progress = Callable[[int], None]
+
+
+def view_orders(n_views: int, rollout: int, seed: int, attempts: int, shuffle: bool) -> IntArray:
+    """(attempts, V): the order of a rollout, and one for each restart.
+
+    Depends on seed and rollout alone, so that the number of workers does not matter.
+    """
+    if not shuffle:
+        return np.tile(np.arange(n_views), (1, 1))
+    rng = np.random.default_rng([seed, rollout])
+    return np.stack([rng.permutation(n_views) for _ in range(attempts)])
+
+
+def run_rollouts(
+    problem: Problem,
+    theta: FloatArray,
+    poses: FloatArray,
+    *,
+    n_rollouts: int,
+    shuffle: bool,
+    options: IncrementalOptions,
+    seed: int,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[Rollout]:
+    """All rollouts in order of their number; ``jobs`` threads (the kernels hold no lock)."""
+
+    def one(rollout: int) -> Rollout:
+        attempts = 1 + options.max_restarts
+        orders = view_orders(problem.n_views, rollout, seed, attempts, shuffle)
+        return run_rollout(problem, theta, poses, orders, options)
+
+    results = []
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        for result in pool.map(one, range(n_rollouts)):
+            results.append(result)
+            if progress is not None:
+                progress(len(results))
+    return results
+
+
+def inside_fences(values: FloatArray) -> BoolArray:
+    """(N,) whether values (N, P) lie within 1.5 IQR of the quartiles in every column."""
+    q1, q3 = np.percentile(values, [25, 75], axis=0)
+    reach = 1.5 * (q3 - q1)
+    # Identical values have no spread; rounding must not make outliers of them.
+    slack = 1e-9 * np.abs(values).max(axis=0)
+    result: BoolArray = ((values >= q1 - reach - slack) & (values <= q3 + reach + slack)).all(axis=1)
+    return result
+
+
+def select_rollout(rollouts: list[Rollout]) -> tuple[int | None, BoolArray, FloatArray]:
+    """Index of the representative rollout (None if all failed), fence mask and scores (N,).
+
+    The score is the summed percent deviation of fx, fy, cx, cy from their medians; NaN
+    for rollouts outside the fences or failed.
+    """
+    converged = np.array([r.converged for r in rollouts], dtype=bool)
+    inside = np.zeros(len(rollouts), dtype=bool)
+    scores = np.full(len(rollouts), np.nan)
+    if not converged.any():
+        return None, inside, scores
+    values = np.stack([r.theta[:4] for r in rollouts])
+    inside[converged] = inside_fences(values[converged])
+    if not inside.any():
+        inside[:] = converged
+    medians = np.median(values[inside], axis=0)
+    scores[inside] = 100 * (np.abs(values[inside] - medians) / medians).sum(axis=1)
+    return int(np.nanargmin(scores)), inside, scores
+
+
+def principal_point_drift_percent(theta: FloatArray, image_size: tuple[int, int]) -> float:
+    """Larger of cx's and cy's distance from the image centre, in percent of the centre."""
+    centre = np.array(image_centre(image_size))
+    half_size = np.array(image_size) / 2
+    return float(np.max(100 * np.abs(theta[2:4] - centre) / half_size))

@@ -1,0 +1,75 @@
+"""How well the intrinsics are known, and what that means in pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from influx_wrap.model.intrinsics import (
+    FloatArray,
+    Intrinsics,
+    project_with_jacobians,
+    unproject,
+)
+
+
+def inverse_information(information: FloatArray) -> FloatArray:
+    """Inverse (n, n) of an information matrix whose parameters have different units.
+
+    Directions without any information get a huge but finite variance.
+    """
+    scale = 1 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    values, vectors = np.linalg.eigh(information * scale[:, None] * scale[None, :])
+    values = np.maximum(values, 1e-15 * values[-1])
+    inverse = (vectors / values) @ vectors.T
+    result: FloatArray = inverse * scale[:, None] * scale[None, :]
+    return (result + result.T) / 2
+
+
+@dataclass(frozen=True)
+class ProjectionUncertainty:
+    """Standard deviation of projected points over the image, worst direction, in pixels.
+
+    ``worst_px`` and ``median_px`` are for directions known up to a common small
+    rotation: a shift of the principal point and a turn of the camera look alike, and
+    only what a turn cannot undo matters to users of the picture. The ``fixed`` values
+    are for a camera whose orientation is known exactly.
+    """
+
+    worst_px: float
+    median_px: float
+    fixed_worst_px: float
+    fixed_median_px: float
+
+
+def projection_uncertainty(
+    intrinsics: Intrinsics, covariance: FloatArray, image_size: tuple[int, int], steps: int = 21
+) -> ProjectionUncertainty:
+    """Propagate a covariance (8, 8) of the intrinsics to a grid over the image."""
+    width, height = image_size
+    u, v = np.meshgrid(np.linspace(0, width - 1, steps), np.linspace(0, height - 1, steps))
+    rays, valid = unproject(intrinsics, np.stack([u, v], axis=-1).reshape(-1, 2))
+    rays = rays[valid]
+    points = np.concatenate([rays, np.ones((len(rays), 1))], axis=1)
+    _, _, d_theta, d_point = project_with_jacobians(intrinsics, points)
+    # A small rotation w moves a point by w x P: d uv = (P x d_point) . w.
+    d_rotation = np.cross(points[:, None, :], d_point)
+    flat_theta, flat_rotation = d_theta.reshape(-1, 8), d_rotation.reshape(-1, 3)
+    undone = flat_rotation @ np.linalg.lstsq(flat_rotation, flat_theta, rcond=None)[0]
+    free = _worst_direction(flat_theta - undone, covariance)
+    fixed = _worst_direction(flat_theta, covariance)
+    return ProjectionUncertainty(
+        worst_px=float(free.max()),
+        median_px=float(np.median(free)),
+        fixed_worst_px=float(fixed.max()),
+        fixed_median_px=float(np.median(fixed)),
+    )
+
+
+def _worst_direction(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Square root of the larger eigenvalue of every point's 2 x 2 covariance."""
+    j = jacobian.reshape(-1, 2, 8)
+    blocks = j @ covariance @ np.swapaxes(j, 1, 2)
+    largest: FloatArray = np.sqrt(np.maximum(np.linalg.eigvalsh(blocks)[:, 1], 0))
+    return largest

@@ -1,0 +1,152 @@
+"""The catalogue: cameras, lenses and boards, one YAML file each.
+
+Packaged entries come with influx_wrap; a user's folder adds to them or replaces
+entries of the same name. ``kind`` says what a file describes, the other keys are
+those of the class it becomes, boards with their grid's tags beside the sheet.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TypeVar
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import Record, read_yaml
+from influx_wrap.model.hardware import Board, Camera, Lens
+from influx_wrap.model.target import AprilGrid
+
+Entry = Camera | Lens | Board
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything known, by name."""
+
+    cameras: dict[str, Camera]
+    lenses: dict[str, Lens]
+    boards: dict[str, Board]
+
+    def camera(self, name: str) -> Camera:
+        """The camera called ``name``."""
+        return _look_up("camera", self.cameras, name)
+
+    def lens(self, name: str) -> Lens:
+        """The lens called ``name``."""
+        return _look_up("lens", self.lenses, name)
+
+    def board(self, name: str) -> Board:
+        """The board called ``name``."""
+        return _look_up("board", self.boards, name)
+
+
+def load_catalogue(extra: Path | None = None) -> Catalogue:
+    """The packaged catalogue, and every ``*.yaml`` below the folder ``extra``."""
+    with as_file(files("influx_wrap") / "catalogue") as packaged:
+        entries = _load_folder(packaged)
+    if extra is not None:
+        if not extra.is_dir():
+            raise InputError(f"{extra} is not a folder; a catalogue is a folder of YAML files.")
+        entries |= _load_folder(extra)
+    return Catalogue(
+        {e.name: e for e in entries.values() if isinstance(e, Camera)},
+        {e.name: e for e in entries.values() if isinstance(e, Lens)},
+        {e.name: e for e in entries.values() if isinstance(e, Board)},
+    )
+
+
+def _load_folder(folder: Path) -> dict[tuple[str, str], Entry]:
+    """Entries by (kind, name)."""
+    entries: dict[tuple[str, str], Entry] = {}
+    origin: dict[tuple[str, str], Path] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        entry = _load_entry(path)
+        key = (type(entry).__name__.lower(), entry.name)
+        if key in entries:
+            raise InputError(
+                f"{path}: {key[0]} {entry.name} is described in {origin[key]} already. "
+                "Rename or remove one of them."
+            )
+        entries[key], origin[key] = entry, path
+    return entries
+
+
+def _load_entry(path: Path) -> Entry:
+    record = read_yaml(path)
+    kind = record.text("kind")
+    if kind not in _READERS:
+        raise record.fault("kind", f"must be one of {', '.join(_READERS)}, got {kind!r}.")
+    return _READERS[kind](record)
+
+
+def _read_camera(record: Record) -> Camera:
+    required = ("kind", "name", "sensor_width_mm", "sensor_height_mm", "width_px", "height_px")
+    record.check_keys(required, ("height_above_ground_m",))
+    return record.build(
+        Camera,
+        name=record.text("name"),
+        sensor_width_mm=record.number("sensor_width_mm", above=0),
+        sensor_height_mm=record.number("sensor_height_mm", above=0),
+        width_px=record.integer("width_px", at_least=1),
+        height_px=record.integer("height_px", at_least=1),
+        **_optional_number(record, "height_above_ground_m", above=0),
+    )
+
+
+def _read_lens(record: Record) -> Lens:
+    required = ("kind", "name", "lfl_min_mm", "lfl_max_mm", "fd_min_m", "fd_lower_m")
+    record.check_keys(required, ("synthetic_k1_min", "metadata_model"))
+    return record.build(
+        Lens,
+        name=record.text("name"),
+        lfl_min_mm=record.number("lfl_min_mm", above=0),
+        lfl_max_mm=record.number("lfl_max_mm", above=0),
+        fd_min_m=record.number("fd_min_m", above=0),
+        fd_lower_m=record.number("fd_lower_m", above=0),
+        metadata_model=record.text("metadata_model") if "metadata_model" in record.values else None,
+        **_optional_number(record, "synthetic_k1_min"),
+    )
+
+
+def _read_board(record: Record) -> Board:
+    required = ("kind", "name", "width_mm", "height_mm")
+    record.check_keys((*required, "tag_rows", "tag_cols", "tag_size_mm", "tag_spacing"))
+    grid = AprilGrid(
+        tag_cols=record.integer("tag_cols", at_least=1),
+        tag_rows=record.integer("tag_rows", at_least=1),
+        tag_size_m=record.number("tag_size_mm", above=0) / 1e3,
+        tag_spacing=record.number("tag_spacing", at_least=0),
+    )
+    width_mm = record.number("width_mm", above=0)
+    height_mm = record.number("height_mm", above=0)
+    grid_width_mm, grid_height_mm, _ = 1e3 * grid.points.max(axis=0)
+    if grid_width_mm > width_mm or grid_height_mm > height_mm:
+        size = f"{grid_width_mm:g} x {grid_height_mm:g} mm"
+        raise record.fault("tag_size_mm", f"makes a grid of {size}, larger than the sheet.")
+    return Board(record.text("name"), width_mm, height_mm, grid)
+
+
+_READERS: dict[str, Callable[[Record], Entry]] = {
+    "camera": _read_camera,
+    "lens": _read_lens,
+    "board": _read_board,
+}
+
+
+def _optional_number(record: Record, key: str, *, above: float = -math.inf) -> dict[str, float]:
+    return {key: record.number(key, above=above)} if key in record.values else {}
+
+
+def _look_up(kind: str, known: Mapping[str, T], name: str) -> T:
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=1)
+    suggestion = f" Did you mean {close[0]}?" if close else ""
+    raise InputError(
+        f"there is no {kind} {name!r} in the catalogue; known: {', '.join(known)}.{suggestion}"
+    )

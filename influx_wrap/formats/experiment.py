@@ -1,0 +1,178 @@
+"""The folder of one experiment, as a calibration takes it.
+
+``target.yaml``, ``coords_2d.csv`` and ``successes.csv`` are Kalibr's;
+``experiment.yaml`` says which lens setting and camera they belong to, and
+``truth.json`` holds the answer if the experiment was simulated: rotations with their
+nine numbers row by row, outliers as pairs of view index and point index.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import Record, dump_yaml, read_json, read_yaml, write_text
+from influx_wrap.formats.kalibr import (
+    read_observations,
+    read_target,
+    write_observations,
+    write_target,
+)
+from influx_wrap.model.experiment import Cell
+from influx_wrap.model.hardware import Camera
+from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.truth import Noise, Truth
+
+TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
+EXPERIMENT, TRUTH = "experiment.yaml", "truth.json"
+PIXEL_ORIGIN = "center"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredExperiment:
+    """What the folder of an experiment holds; ``truth`` is None if it is a real one."""
+
+    lens: str
+    camera: str
+    cell: str
+    target_name: str
+    lfl_mm: float
+    fd_m: float
+    pixel_um: float
+    observations: Observations
+    truth: Truth | None
+
+
+def write_experiment(
+    folder: Path,
+    cell: Cell,
+    camera: Camera,
+    lens_name: str,
+    observations: Observations,
+    truth: Truth | None,
+) -> None:
+    """Write the folder of ``cell``, creating it if need be; ``experiment.yaml`` comes last."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / TRUTH).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}.") from None
+    write_target(folder / TARGET, observations.target)
+    write_observations(folder / COORDS, folder / SUCCESSES, observations)
+    if truth is not None:
+        write_text(folder / TRUTH, _truth_as_json(truth))
+    description = {
+        "lens": lens_name,
+        "camera": camera.name,
+        "cell": cell.name,
+        "target": cell.target_name,
+        "lfl_mm": float(cell.lfl_mm),
+        "fd_m": float(cell.fd_m),
+        "image_size": list(observations.image_size),
+        "pixel_um": float(camera.pixel_um),
+        "pixel_origin": PIXEL_ORIGIN,
+    }
+    write_text(folder / EXPERIMENT, dump_yaml(description))
+
+
+def read_experiment(folder: Path) -> StoredExperiment:
+    """Read the folder of one experiment."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; an experiment is a folder of files.")
+    record = read_yaml(folder / EXPERIMENT)
+    names = ("lens", "camera", "cell", "target")
+    record.check_keys((*names, "lfl_mm", "fd_m", "image_size", "pixel_um", "pixel_origin"))
+    if record.text("pixel_origin") != PIXEL_ORIGIN:
+        raise record.fault(
+            "pixel_origin", f"must be {PIXEL_ORIGIN}: pixel (0, 0) is a pixel's centre."
+        )
+    target = read_target(folder / TARGET)
+    observations = read_observations(
+        folder / COORDS, folder / SUCCESSES, target, _image_size(record)
+    )
+    has_truth = (folder / TRUTH).exists()
+    return StoredExperiment(
+        lens=record.text("lens"),
+        camera=record.text("camera"),
+        cell=record.text("cell"),
+        target_name=record.text("target"),
+        lfl_mm=record.number("lfl_mm", above=0),
+        fd_m=record.number("fd_m", above=0, infinite=True),
+        pixel_um=record.number("pixel_um", above=0),
+        observations=observations,
+        truth=_read_truth(folder / TRUTH, observations) if has_truth else None,
+    )
+
+
+def _image_size(record: Record) -> tuple[int, int]:
+    size = record.items("image_size")
+    if len(size) != 2:
+        raise record.fault("image_size", f"must be [width, height], got {size!r}.")
+    sides = Record(record.where, {"image_size[0]": size[0], "image_size[1]": size[1]})
+    return sides.integer("image_size[0]", at_least=1), sides.integer("image_size[1]", at_least=1)
+
+
+def _truth_as_json(truth: Truth) -> str:
+    values = {
+        "pixel_origin": PIXEL_ORIGIN,
+        "intrinsics": truth.intrinsics.as_dict(),
+        "corner_sigma_px": truth.corner_sigma_px,
+        "bow_m": truth.bow_m.tolist(),
+        "noise": asdict(truth.noise),
+        "rotations": truth.rotations.reshape(-1, 9).tolist(),
+        "translations": truth.translations.tolist(),
+        "target_points": truth.target_points.tolist(),
+        "outliers": np.argwhere(truth.outliers).tolist(),
+    }
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _read_truth(path: Path, observations: Observations) -> Truth:
+    record = read_json(path)
+    shapes = ("rotations", "translations", "target_points", "outliers")
+    settings = ("pixel_origin", "intrinsics", "corner_sigma_px", "bow_m", "noise")
+    record.check_keys((*settings, *shapes))
+    intrinsics, noise = record.record("intrinsics"), record.record("noise")
+    intrinsics.check_keys(NAMES)
+    noise_names = [field.name for field in fields(Noise)]
+    noise.check_keys(noise_names)
+    n_views, n_points = observations.valid.shape
+    rotations = _rows(record, "rotations", 9, n_views)
+    bow_m = record.numbers("bow_m")
+    if len(bow_m) != 3:
+        raise record.fault("bow_m", f"must have 3 numbers, got {len(bow_m)}.")
+    return Truth(
+        intrinsics=Intrinsics(*(intrinsics.number(name) for name in NAMES)),
+        rotations=rotations.reshape(-1, 3, 3),
+        translations=_rows(record, "translations", 3, n_views),
+        target_points=_rows(record, "target_points", 3, n_points),
+        bow_m=np.array(bow_m),
+        outliers=_outlier_mask(record, n_views, n_points),
+        noise=noise.build(Noise, **{name: noise.number(name) for name in noise_names}),
+    )
+
+
+def _rows(record: Record, key: str, columns: int, n_rows: int) -> FloatArray:
+    rows = record.rows(key, columns)
+    if len(rows) != n_rows:
+        raise record.fault(key, f"has {len(rows)} rows, the observations need {n_rows}.")
+    return rows
+
+
+def _outlier_mask(record: Record, n_views: int, n_points: int) -> BoolArray:
+    """(V, T) from [view, point] pairs of indices."""
+    mask = np.zeros((n_views, n_points), dtype=bool)
+    pairs = record.rows("outliers", 2)
+    view, point = pairs.astype(int).T
+    inside = (pairs >= 0).all(axis=1) & (view < n_views) & (point < n_points)
+    if not inside.all():
+        first = int(np.argmin(inside))
+        raise record.fault(f"outliers[{first}]", "is no [view, point] of the observations.")
+    mask[view, point] = True
+    return mask

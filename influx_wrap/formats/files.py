@@ -1,0 +1,210 @@
+"""What all formats share: files read with faults named, files written whole.
+
+A fault of a file becomes an ``InputError`` that names the file, and the line or key
+where there is one. Files are written to a temporary sibling and renamed, so that
+nobody ever reads half a file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import yaml
+
+from influx_wrap.errors import InputError
+from influx_wrap.model.intrinsics import FloatArray
+
+T = TypeVar("T")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns the operating system's complaints about ``path`` into an ``InputError``."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, a file is needed.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file in UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def read_text(path: Path) -> str:
+    """The whole file, a byte order mark removed."""
+    with reading(path):
+        return path.read_text(encoding="utf-8-sig")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` so that ``path`` is either the old file or the complete new one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` so that ``path`` is either the old file or the complete new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A mapping from a file; what is asked of it is checked, faults name file and key."""
+
+    where: str
+    values: Mapping[str, object]
+
+    def fault(self, key: str, problem: str) -> InputError:
+        """The error that says what is wrong with ``key``."""
+        return InputError(f"{self.where}: {key} {problem}")
+
+    def check_keys(self, required: Collection[str], optional: Collection[str] = ()) -> None:
+        """Refuse missing and unknown keys."""
+        for key in required:
+            if key not in self.values:
+                raise self.fault(key, "is missing.")
+        known = [*required, *optional]
+        for key in self.values:
+            if key not in known:
+                raise self.fault(str(key), f"is not known here; the keys are {', '.join(known)}.")
+
+    def build(self, make: Callable[..., T], **values: object) -> T:
+        """``make(**values)``; what it refuses is reported as a fault of this file."""
+        try:
+            return make(**values)
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from None
+
+    def value(self, key: str) -> object:
+        """Whatever is there."""
+        if key not in self.values:
+            raise self.fault(key, "is missing.")
+        return self.values[key]
+
+    def text(self, key: str) -> str:
+        """Text that is not empty."""
+        value = self.value(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.fault(key, f"must be text, got {value!r}.")
+        return value
+
+    def number(
+        self,
+        key: str,
+        *,
+        above: float = -math.inf,
+        at_least: float = -math.inf,
+        infinite: bool = False,
+    ) -> float:
+        """A number within the given bounds; finite unless ``infinite``."""
+        number = self._as_number(key, self.value(key), infinite=infinite)
+        if number <= above:
+            raise self.fault(key, f"must be above {above:g}, got {number:g}.")
+        if number < at_least:
+            raise self.fault(key, f"must be at least {at_least:g}, got {number:g}.")
+        return number
+
+    def integer(self, key: str, *, at_least: int) -> int:
+        """A whole number."""
+        value = self.value(key)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.fault(key, f"must be a whole number, got {value!r}.")
+        if value < at_least:
+            raise self.fault(key, f"must be at least {at_least}, got {value}.")
+        return value
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """A list of finite numbers."""
+        return tuple(
+            self._as_number(f"{key}[{i}]", value) for i, value in enumerate(self.items(key))
+        )
+
+    def rows(self, key: str, columns: int) -> FloatArray:
+        """A list of rows of finite numbers: (N, columns)."""
+        rows = []
+        for i, row in enumerate(self.items(key)):
+            if not isinstance(row, list) or len(row) != columns:
+                raise self.fault(f"{key}[{i}]", f"must be a list of {columns} numbers.")
+            rows.append([self._as_number(f"{key}[{i}][{j}]", v) for j, v in enumerate(row)])
+        return np.array(rows, dtype=float).reshape(-1, columns)
+
+    def items(self, key: str) -> list[object]:
+        """A list."""
+        value = self.value(key)
+        if not isinstance(value, list):
+            raise self.fault(key, f"must be a list, got {value!r}.")
+        return value
+
+    def record(self, key: str) -> Record:
+        """A mapping inside this one."""
+        value = self.value(key)
+        if not isinstance(value, dict):
+            raise self.fault(key, f"must be a mapping, got {value!r}.")
+        return Record(f"{self.where}: {key}", value)
+
+    def _as_number(self, key: str, value: object, *, infinite: bool = False) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            hint = " (YAML wants exponents written 1.0e-3)" if isinstance(value, str) else ""
+            raise self.fault(key, f"must be a number, got {value!r}{hint}.")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isnan(number) or (math.isinf(number) and not infinite):
+            raise self.fault(key, f"must be finite, got {number}.")
+        return number
+
+
+def read_yaml(path: Path) -> Record:
+    """A YAML file that holds one mapping."""
+    text = read_text(path)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{line}: this is not YAML.") from None
+    return _as_record(path, values)
+
+
+def read_json(path: Path) -> Record:
+    """A JSON file that holds one object."""
+    text = read_text(path)
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from None
+    except RecursionError:
+        raise InputError(f"{path}: this is not JSON: it is nested too deeply.") from None
+    return _as_record(path, values)
+
+
+def dump_yaml(values: Mapping[str, object]) -> str:
+    """YAML text, one key per line in the given order, innermost lists on one line."""
+    return "".join(
+        yaml.safe_dump({key: value}, default_flow_style=None if isinstance(value, list) else False)
+        for key, value in values.items()
+    )
+
+
+def _as_record(path: Path, values: object) -> Record:
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: a mapping of keys to values is needed.")
+    return Record(str(path), values)

@@ -1,0 +1,258 @@
+"""Kalibr's files: target descriptions and corner observations.
+
+``target.yaml`` describes the target. ``coords_2d.csv`` (``observation_id,x,y``) and
+``successes.csv`` (``observation_id,0|1``) have no header and one block of rows per
+view, one row per target point in the target's order. Pixel (0, 0) is the centre of
+the top-left pixel, as inside influx_wrap. Point targets may carry two keys of ours:
+``pointSigma``, the standard deviation of each coordinate, and ``unitMeters``, the
+length of the points' unit in metres.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import (
+    Record,
+    dump_yaml,
+    read_text,
+    read_yaml,
+    reading,
+    write_text,
+)
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
+
+log = logging.getLogger(__name__)
+
+COORDS = np.dtype([("observation_id", "i8"), ("x", "f8"), ("y", "f8")])
+SUCCESSES = np.dtype([("observation_id", "i8"), ("success", "i8")])
+
+
+def read_target(path: Path) -> Target:
+    """The target described in a Kalibr ``target.yaml``."""
+    record = read_yaml(path)
+    kind = record.text("target_type")
+    if kind not in _READERS:
+        known = ", ".join(_READERS)
+        raise record.fault("target_type", f"must be one of {known}, got {kind!r}.")
+    return _READERS[kind](record)
+
+
+def write_target(path: Path, target: Target) -> None:
+    """Write a Kalibr ``target.yaml``."""
+    values: dict[str, object]
+    match target:
+        case AprilGrid():
+            values = {
+                "target_type": "aprilgrid",
+                "tagCols": target.tag_cols,
+                "tagRows": target.tag_rows,
+                "tagSize": float(target.tag_size_m),
+                "tagSpacing": float(target.tag_spacing),
+            }
+        case Checkerboard():
+            values = {
+                "target_type": "checkerboard",
+                "targetCols": target.cols,
+                "targetRows": target.rows,
+                "colSpacingMeters": float(target.col_spacing_m),
+                "rowSpacingMeters": float(target.row_spacing_m),
+            }
+        case PointCloud():
+            values = {"target_type": "pointcloud", "points": target.points.tolist()}
+            if target.point_sigma is not None:
+                values["pointSigma"] = float(target.point_sigma)
+            if target.unit_m != 1:
+                values["unitMeters"] = float(target.unit_m)
+    write_text(path, dump_yaml(values))
+
+
+def _read_aprilgrid(record: Record) -> Target:
+    record.check_keys(("target_type", "tagCols", "tagRows", "tagSize", "tagSpacing"))
+    return AprilGrid(
+        tag_cols=record.integer("tagCols", at_least=1),
+        tag_rows=record.integer("tagRows", at_least=1),
+        tag_size_m=record.number("tagSize", above=0),
+        tag_spacing=record.number("tagSpacing", at_least=0),
+    )
+
+
+def _read_checkerboard(record: Record) -> Target:
+    spacings = ("colSpacingMeters", "rowSpacingMeters")
+    record.check_keys(("target_type", "targetCols", "targetRows", *spacings))
+    return Checkerboard(
+        cols=record.integer("targetCols", at_least=2),
+        rows=record.integer("targetRows", at_least=2),
+        col_spacing_m=record.number("colSpacingMeters", above=0),
+        row_spacing_m=record.number("rowSpacingMeters", above=0),
+    )
+
+
+def _read_pointcloud(record: Record) -> Target:
+    record.check_keys(("target_type", "points"), ("pointSigma", "unitMeters"))
+    has_sigma, has_unit = ("pointSigma" in record.values, "unitMeters" in record.values)
+    return record.build(
+        PointCloud,
+        points=record.rows("points", 3),
+        point_sigma=record.number("pointSigma", at_least=0) if has_sigma else None,
+        unit_m=record.number("unitMeters", above=0) if has_unit else 1.0,
+    )
+
+
+_READERS = {
+    "aprilgrid": _read_aprilgrid,
+    "checkerboard": _read_checkerboard,
+    "pointcloud": _read_pointcloud,
+}
+
+
+def read_observations(
+    coords_path: Path, successes_path: Path, target: Target, image_size: tuple[int, int]
+) -> Observations:
+    """Observations of ``target`` in images of ``image_size`` (width, height).
+
+    Views without any point (frames that do not show the target) are left out; the
+    ids of the others are ``view_ids``.
+    """
+    coords = _load_table(coords_path, COORDS)
+    successes = _load_table(successes_path, SUCCESSES)
+    _check_rows_agree(coords_path, coords, successes_path, successes)
+    ids = _block_ids(coords_path, coords["observation_id"], len(target.points))
+
+    valid = successes["success"] == 1
+    uv = np.stack([coords["x"], coords["y"]], axis=-1)
+    finite = np.isfinite(uv).all(axis=1)
+    row = _first(valid & ~finite)
+    if row is not None:
+        raise _fault(coords_path, row, "the coordinates are not finite, yet the point was found.")
+    uv[~finite] = 0
+
+    uv, valid = uv.reshape(len(ids), -1, 2), valid.reshape(len(ids), -1)
+    seen = valid.any(axis=1)
+    log.info("%s: %d of %d views show no point", coords_path, len(seen) - seen.sum(), len(seen))
+    try:
+        return Observations(target, uv[seen], valid[seen], image_size, ids[seen])
+    except InputError as error:
+        raise InputError(f"{coords_path}: {error}") from None
+
+
+def write_observations(coords_path: Path, successes_path: Path, observations: Observations) -> None:
+    """Write the two CSV files; points that were not found get the coordinates 0,0."""
+    n_points = observations.uv.shape[1]
+    ids = np.repeat(observations.view_ids, n_points).tolist()
+    found = observations.valid.ravel()
+    uv = np.where(found[:, None], observations.uv.reshape(-1, 2), 0.0).tolist()
+    coords = [f"{i},{u:.9f},{v:.9f}\n" for i, (u, v) in zip(ids, uv, strict=True)]
+    successes = [f"{i},{int(ok)}\n" for i, ok in zip(ids, found.tolist(), strict=True)]
+    write_text(coords_path, "".join(coords))
+    write_text(successes_path, "".join(successes))
+
+
+def _check_rows_agree(
+    coords_path: Path, coords: NDArray[Any], successes_path: Path, successes: NDArray[Any]
+) -> None:
+    if len(coords) != len(successes):
+        raise InputError(
+            f"{coords_path} has {len(coords)} rows, but {successes_path} has {len(successes)}: "
+            "both need one row per point and view."
+        )
+    row = _first(coords["observation_id"] != successes["observation_id"])
+    if row is not None:
+        here, there = coords["observation_id"][row], successes["observation_id"][row]
+        raise _fault(
+            coords_path, row, f"observation id {here}, but {successes_path} has {there} there."
+        )
+    row = _first((successes["success"] != 0) & (successes["success"] != 1))
+    if row is not None:
+        value = successes["success"][row]
+        raise _fault(successes_path, row, f"a success must be 0 or 1, got {value}.")
+
+
+def _block_ids(path: Path, row_ids: NDArray[np.int64], n_points: int) -> NDArray[np.int64]:
+    """(V,) the id of each block of ``n_points`` rows."""
+    if len(row_ids) % n_points:
+        raise InputError(
+            f"{path}: size mismatch with the target: {len(row_ids)} rows are no multiple of its "
+            f"{n_points} points. Is this the right target?"
+        )
+    ids = row_ids[::n_points]
+    row = _first(row_ids != np.repeat(ids, n_points))
+    if row is not None:
+        raise _fault(
+            path,
+            row,
+            f"observation id {row_ids[row]} inside the block of {ids[row // n_points]}: each view "
+            f"needs {n_points} rows, one per point of the target. Is this the right target?",
+        )
+    _, first_block, block = np.unique(ids, return_index=True, return_inverse=True)
+    repeated = _first(first_block[block] != np.arange(len(ids)))
+    if repeated is not None:
+        raise _fault(
+            path, repeated * n_points, f"observation id {ids[repeated]} has had a block already."
+        )
+    return ids
+
+
+def _load_table(path: Path, columns: np.dtype[Any]) -> NDArray[Any]:
+    """The rows of a CSV file without header, as a structured array."""
+    with reading(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        # A number such as 1.0 in a whole-number column only warns in older numpy.
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            table = np.loadtxt(
+                path, dtype=columns, delimiter=",", comments=None, encoding="utf-8-sig", ndmin=1
+            )
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, DeprecationWarning) as error:
+            raise _explain(path, columns, str(error)) from None
+    if len(table) == 0:
+        raise InputError(f"{path} is empty: it needs rows {','.join(columns.names or ())}.")
+    return table
+
+
+def _explain(path: Path, columns: np.dtype[Any], problem: str) -> InputError:
+    """Which line made the fast parser give up."""
+    names = columns.names or ()
+    for number, line in _lines(path):
+        values = line.split(",")
+        if len(values) != len(names):
+            return InputError(
+                f"{path}, line {number}: {len(values)} values instead of {len(names)} "
+                f"({','.join(names)})."
+            )
+        for name, value in zip(names, values, strict=True):
+            whole = columns[name].kind == "i"
+            try:
+                int(value) if whole else float(value)
+            except ValueError:
+                kind = "whole number" if whole else "number"
+                return InputError(
+                    f"{path}, line {number}: {name} {value.strip()!r} is not a {kind}."
+                )
+    return InputError(f"{path}: {problem}")
+
+
+def _fault(path: Path, row: int, problem: str) -> InputError:
+    line = next(number for i, (number, _) in enumerate(_lines(path)) if i == row)
+    return InputError(f"{path}, line {line}: {problem}")
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """(line number, text) of the lines that are not empty, as the fast parser counts rows."""
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return [(number, line) for number, line in lines if line]
+
+
+def _first(flags: NDArray[np.bool_]) -> int | None:
+    """Index of the first True."""
+    return int(np.argmax(flags)) if flags.any() else None

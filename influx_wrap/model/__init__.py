@@ -1,0 +1,1 @@
+"""The nouns of the pipeline: pure maths on arrays, no files."""

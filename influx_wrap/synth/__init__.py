@@ -1,0 +1,1 @@
+"""The rig, simulated: experiments whose answer is known."""
