@@ -102,7 +102,8 @@ def adjust(
     n_residuals = 2 * float((weights > 0).sum())
     dof = max(n_residuals - n_shared - 6 * n_views, 1.0)
 
-    h, g = np.empty((n_views, size, size)), np.empty((n_views, size))
+    h, trial_h = np.empty((2, n_views, size, size))
+    g, trial_g = np.empty((2, n_views, size))
     s, r = np.empty((n_shared, n_shared)), np.empty(n_shared)
     w, c = np.empty((n_views, 6, n_shared)), np.empty((n_views, 6))
     moved = np.empty_like(poses)
@@ -119,11 +120,11 @@ def adjust(
 
     prior_information = np.zeros(n_shared) if prior is None else prior.information
 
-    def linearise() -> float:
-        fit = kernels.linearise_views(shared[:8], shared[8:], n_bow, poses, *arrays, h, g)
-        return float(fit) + prior_cost(shared)
+    def linearise(values: FloatArray, at: FloatArray, h: FloatArray, g: FloatArray) -> float:
+        costs = kernels.linearise_views(values[:8], values[8:], n_bow, at, *arrays, h, g)
+        return float(costs.sum()) + prior_cost(values)
 
-    cost = linearise()
+    cost = linearise(shared, poses, h, g)
     damping_factor, growth = stop.lambda0, 2.0
     converged = False
     iterations = 0
@@ -136,13 +137,13 @@ def adjust(
             damping_factor, growth = damping_factor * growth, growth * 2
             continue
         shared_damping = damping * shared_diagonal + prior_information
-        step = _solve_scaled(s + np.diag(np.broadcast_to(shared_damping, n_shared)),
-                             r + prior_pull(shared))  # fmt: skip
+        damped = s + np.diag(np.broadcast_to(shared_damping, n_shared))
+        step = _solve_scaled(damped, r + prior_pull(shared))
         largest = kernels.step_poses(poses, w, c, step, moved)
         largest = max(largest, float(np.abs(step).max()))
         trial = shared.copy()
         trial[:n_shared] += step
-        trial_cost = kernels.total_cost(trial[:8], trial[8:], moved, *arrays) + prior_cost(trial)
+        trial_cost = linearise(trial, moved, trial_h, trial_g)
 
         pose_step = c - w @ step
         promised = step @ (g[:, :n_shared].sum(axis=0) + prior_pull(shared)) + np.sum(
@@ -162,14 +163,13 @@ def adjust(
             if damping_factor > 1e30:
                 break
             continue
-        shared, poses, moved = trial, moved, poses
-        cost = linearise()
+        shared, cost = trial, trial_cost
+        poses, moved = moved, poses
+        h, g, trial_h, trial_g = trial_h, trial_g, h, g
         gain = decrease / promised if promised > 0 else 1.0
         damping_factor *= max(stop.least_shrink, 1 - (2 * gain - 1) ** 3)
         growth = 2.0
-        converged = (
-            small or largest < stop.step_tolerance or abs(decrease) < stop.cost_tolerance
-        )
+        converged = small or largest < stop.step_tolerance or abs(decrease) < stop.cost_tolerance
     kernels.reduce_views(h, g, n_shared, np.zeros_like(g), s, r, w, c)
     return Adjustment(
         theta=shared[:8],

@@ -43,18 +43,41 @@ _REASONS = {
     Verdict.NO_CONVERGENCE: "the optimisation did not converge with it",
     Verdict.TOO_FEW_CORNERS: "fewer than 4 corners left after outlier removal",
 }
+_OUTLYING_VIEW = "most of its corners are outliers"
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """What the joint stage begins with: stages 2 and 3 are done."""
+
+    observations: Observations
+    problem: Problem
+    recipe: Recipe
+    seed: int
+    focal_px: float
+    theta: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """An answer and the state behind it; weights and points say what it was fitted to."""
+    """Intrinsics with the state behind them.
+
+    unused says why a view is not part of the fit, None for those that are.
+    """
 
     theta: FloatArray
     poses: FloatArray
     weights: FloatArray
+    bow: FloatArray | None
+    unused: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _BestFit(_Fit):
+    """The maximum-likelihood fit to all views, the only one that knows its covariance."""
+
     covariance: FloatArray
     sigma_px: float
-    bow: FloatArray | None
     converged: bool
 
 
@@ -74,26 +97,26 @@ def calibrate(
     up to ``seed``, never on ``jobs``. Raises ``CalibrationError`` if there is none.
     """
     _check_enough(observations)
-    problem = pack(observations)
     # Small matrices gain nothing from BLAS threads, and the sums would depend on them.
     with threadpool_limits(limits=1):
         try:
+            problem = pack(observations)
             focal_px = _focal(observations, recipe, focal_px)
-            initial = _INITIALISERS[recipe.initialise](problem, focal_px)
+            theta = _INITIALISERS[recipe.initialise](problem, focal_px)
+            start = _Start(observations, problem, recipe, seed, focal_px, theta)
             if recipe.joint == "batch":
-                return _batch(observations, problem, recipe, focal_px, initial, seed)
-            return _incremental(
-                observations, problem, recipe, focal_px, initial, seed, jobs, progress
-            )
+                return _batch(start)
+            return _incremental(start, jobs, progress)
         except PoseError as error:
             raise CalibrationError(
                 "pose", str(error), "Leave the view out, or check that the target file is right."
             ) from error
         except np.linalg.LinAlgError as error:
             raise CalibrationError(
-                "adjustment", f"the equations are singular ({error})",
+                "adjustment",
+                f"the equations are singular ({error})",
                 "The views do not determine the intrinsics: add tilted views.",
-            ) from error  # fmt: skip
+            ) from error
 
 
 def _check_enough(observations: Observations) -> None:
@@ -120,7 +143,7 @@ def _focal(observations: Observations, recipe: Recipe, focal_px: float | None) -
             return vanishing_point_focal_px(observations)
         except FocalLengthError as error:
             raise CalibrationError(
-                "focal length", str(error), "Use the thin-lens focal length (--set focal=thin-lens)."
+                "focal length", str(error), "Start from the lens: --set focal=thin-lens."
             ) from error
     if focal_px is None:
         raise InputError(
@@ -132,10 +155,10 @@ def _focal(observations: Observations, recipe: Recipe, focal_px: float | None) -
     return focal_px
 
 
-def _check_answer(theta: FloatArray, stage: str, problem: Problem) -> None:
+def _check_answer(theta: FloatArray, stage: str, image_size: tuple[int, int]) -> None:
     """Refuse what is no camera, whatever the residuals say."""
     plausible = np.isfinite(theta).all() and (theta[:2] > 0).all()
-    plausible = plausible and max(abs(theta[2]), abs(theta[3])) < 10 * max(problem.image_size)
+    plausible = plausible and np.abs(theta[2:4]).max() < 10 * max(image_size)
     if not plausible:
         raise CalibrationError(
             stage,
@@ -145,64 +168,58 @@ def _check_answer(theta: FloatArray, stage: str, problem: Problem) -> None:
         )
 
 
-def _best_fit(
-    observations: Observations, problem: Problem, recipe: Recipe, theta: FloatArray
-) -> _Fit:
-    """Maximum-likelihood fit to all views from ``theta``."""
-    target = observations.target
+def _best_fit(start: _Start, theta: FloatArray) -> _BestFit:
+    """Maximum-likelihood fit to all views, begun at ``theta``."""
+    problem, target = start.problem, start.observations.target
     if isinstance(target, PointCloud) and target.point_sigma:
+        observations = start.observations
         points = fit_points(
-            target.points, target.point_sigma, observations.uv, observations.valid, theta,
-            estimate_poses(problem, theta),
+            target.points, target.point_sigma, observations.uv, observations.valid,
+            theta, estimate_poses(problem, theta),
         )  # fmt: skip
-        return _Fit(
-            points.theta, points.poses, problem.weights, points.covariance, points.sigma_px,
-            None, points.converged,
-        )  # fmt: skip
-    bow = "off" if isinstance(target, PointCloud) else recipe.bow
-    fit = fit_batch(problem, theta, bow=bow, pp_prior_px=recipe.pp_prior_px)
-    return _Fit(
-        fit.theta, fit.poses, fit.weights, fit.covariance, fit.sigma_px, fit.bow, fit.converged
+        return _BestFit(
+            theta=points.theta,
+            poses=points.poses,
+            weights=problem.weights,
+            bow=None,
+            unused=(None,) * problem.n_views,
+            covariance=points.covariance,
+            sigma_px=points.sigma_px,
+            converged=points.converged,
+        )
+    bow = "off" if isinstance(target, PointCloud) else start.recipe.bow
+    fit = fit_batch(problem, theta, bow=bow, pp_prior_px=start.recipe.pp_prior_px)
+    dropped = set(fit.dropped.tolist())
+    return _BestFit(
+        theta=fit.theta,
+        poses=fit.poses,
+        weights=fit.weights,
+        bow=fit.bow,
+        unused=tuple(_OUTLYING_VIEW if v in dropped else None for v in range(problem.n_views)),
+        covariance=fit.covariance,
+        sigma_px=fit.sigma_px,
+        converged=fit.converged,
     )
 
 
-def _batch(
-    observations: Observations,
-    problem: Problem,
-    recipe: Recipe,
-    focal_px: float,
-    initial: FloatArray,
-    seed: int,
-) -> Calibration:
-    fit = _best_fit(observations, problem, recipe, initial)
-    _check_answer(fit.theta, "joint adjustment", problem)
-    warnings = [] if fit.converged else ["the adjustment stopped before it had converged"]
-    reason = "most of its corners are outliers"
-    views = _view_reports(observations, problem, fit, np.arange(problem.n_views), reason)
-    if sum(v.used for v in views) < 2 and problem.n_views > 1:
+def _batch(start: _Start) -> Calibration:
+    fit = _best_fit(start, start.theta)
+    _check_answer(fit.theta, "joint adjustment", start.problem.image_size)
+    if len(fit.unused) > 1 and fit.unused.count(None) < 2:
         raise CalibrationError(
             "outliers", "hardly any view fits the target", "Check the target file and the images."
         )
-    return _calibration(
-        observations, problem, recipe, focal_px, initial, seed, fit, fit, "batch", (), views, warnings
-    )
+    return _calibration(start, fit, fit, "batch", (), [])
 
 
-def _incremental(
-    observations: Observations,
-    problem: Problem,
-    recipe: Recipe,
-    focal_px: float,
-    initial: FloatArray,
-    seed: int,
-    jobs: int,
-    progress: Progress | None,
-) -> Calibration:
-    _check_answer(initial, "initialisation", problem)
-    poses = estimate_poses(problem, initial)
+def _incremental(start: _Start, jobs: int, progress: Progress | None) -> Calibration:
+    problem, recipe = start.problem, start.recipe
+    _check_answer(start.theta, "initialisation", problem.image_size)
+    poses = estimate_poses(problem, start.theta)
     rollouts = run_rollouts(
-        problem, initial, poses, n_rollouts=recipe.rollouts, shuffle=recipe.shuffle,
-        options=recipe.incremental, seed=seed, jobs=jobs, progress=progress,
+        problem, start.theta, poses,
+        n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
+        seed=start.seed, jobs=jobs, progress=progress,
     )  # fmt: skip
     chosen, inside, scores = select_rollout(rollouts)
     if chosen is None:
@@ -211,39 +228,31 @@ def _incremental(
             f"none of {len(rollouts)} rollouts converged",
             "Start from a better focal length, or use the batch recipe.",
         )
-    rollout = rollouts[chosen]
-    _check_answer(rollout.theta, "joint optimisation", problem)
+    theta = rollouts[chosen].theta
+    _check_answer(theta, "joint optimisation", problem.image_size)
     reports = tuple(
-        _rollout_report(problem, r, bool(i), float(s))
-        for r, i, s in zip(rollouts, inside, scores, strict=True)
+        _rollout_report(problem, rollout, bool(inside[i]), float(scores[i]))
+        for i, rollout in enumerate(rollouts)
     )
-    warnings = []
-    drift = principal_point_drift_percent(rollout.theta, problem.image_size)
-    fallback = recipe.fallback_percent is not None and drift > recipe.fallback_percent
-    best = _best_fit(observations, problem, recipe, initial if fallback else rollout.theta)
-    if fallback:
-        warnings.append(
+    drift = principal_point_drift_percent(theta, problem.image_size)
+    if recipe.fallback_percent is not None and drift > recipe.fallback_percent:
+        warning = (
             f"the principal point of the chosen rollout is {drift:.2f} % off the centre "
             f"(more than {recipe.fallback_percent:g} %): the initialisation is used instead"
         )
-        fit = _Fit(initial, poses, problem.weights, best.covariance, best.sigma_px, None, True)
-        views = _view_reports(observations, problem, fit, np.arange(problem.n_views), "")
-    else:
-        fit = _fit_of_rollout(problem, rollout, poses, best)
-        views = _view_reports(observations, problem, fit, rollout.kept, "", rollout)
-    selected = "initialization" if fallback else chosen
-    return _calibration(
-        observations, problem, recipe, focal_px, initial, seed, fit, best, selected, reports, views,
-        warnings,
-    )  # fmt: skip
+        everything = (None,) * problem.n_views
+        fit = _Fit(start.theta, poses, problem.weights, None, everything)
+        best = _best_fit(start, start.theta)
+        return _calibration(start, fit, best, "initialization", reports, [warning])
+    best = _best_fit(start, theta)
+    return _calibration(start, _fit_of(rollouts[chosen], poses), best, chosen, reports, [])
 
 
-def _fit_of_rollout(problem: Problem, rollout: Rollout, poses: FloatArray, best: _Fit) -> _Fit:
+def _fit_of(rollout: Rollout, poses: FloatArray) -> _Fit:
     all_poses = poses.copy()
     all_poses[rollout.kept] = rollout.poses
-    return _Fit(
-        rollout.theta, all_poses, rollout.weights, best.covariance, best.sigma_px, None, True
-    )
+    unused = tuple(_REASONS.get(Verdict(code)) for code in rollout.verdict.tolist())
+    return _Fit(rollout.theta, all_poses, rollout.weights, None, unused)
 
 
 def _rollout_report(problem: Problem, r: Rollout, inside: bool, score: float) -> RolloutReport:
@@ -258,83 +267,65 @@ def _rollout_report(problem: Problem, r: Rollout, inside: bool, score: float) ->
     )
 
 
-def _view_reports(
-    observations: Observations,
-    problem: Problem,
-    fit: _Fit,
-    candidates: FloatArray,
-    reason: str,
-    rollout: Rollout | None = None,
-) -> tuple[ViewReport, ...]:
-    """Reports of all views; those among ``candidates`` that have corners left are used."""
-    squared = _residuals(problem, fit) ** 2
+def _view_reports(start: _Start, fit: _Fit, residuals: FloatArray) -> tuple[ViewReport, ...]:
+    problem = start.problem
     reports = []
-    for view, view_id in enumerate(observations.view_ids):
+    for view, (view_id, reason) in enumerate(
+        zip(start.observations.view_ids, fit.unused, strict=True)
+    ):
         chunks = slice(problem.first[view], problem.first[view + 1])
         active = fit.weights[chunks] > 0
-        removed = problem.point[chunks][(problem.point[chunks] >= 0) & ~active]
-        used = bool(active.any()) and view in candidates
-        if rollout is not None and not used:
-            reason = _REASONS[Verdict(int(rollout.verdict[view]))]
+        point = problem.point[chunks]
+        used = reason is None
         reports.append(
             ViewReport(
                 view=int(view_id),
                 used=used,
-                reason=None if used else reason,
+                reason=reason,
                 corners_used=int(active.sum()) if used else 0,
-                corners_removed=tuple(int(p) for p in np.sort(removed)),
-                rms_px=float(np.sqrt(squared[chunks][active].mean())) if used else None,
+                corners_removed=tuple(np.sort(point[(point >= 0) & ~active]).tolist()),
+                rms_px=float(np.sqrt((residuals[chunks][active] ** 2).mean())) if used else None,
             )
         )
     return tuple(reports)
 
 
-def _residuals(problem: Problem, fit: _Fit) -> FloatArray:
-    """Residuals (C, CHUNK, 2) at a fit."""
-    bow = np.zeros(3) if fit.bow is None else fit.bow
-    result: FloatArray = kernels.residuals(
-        fit.theta, bow, fit.poses, problem.data, problem.count, problem.first
-    )
-    return result
-
-
 def _calibration(
-    observations: Observations,
-    problem: Problem,
-    recipe: Recipe,
-    focal_px: float,
-    initial: FloatArray,
-    seed: int,
+    start: _Start,
     fit: _Fit,
-    best: _Fit,
+    best: _BestFit,
     selected: int | Literal["batch", "initialization"],
     rollouts: tuple[RolloutReport, ...],
-    views: tuple[ViewReport, ...],
     warnings: list[str],
 ) -> Calibration:
+    problem, image_size = start.problem, start.problem.image_size
+    if not best.converged:
+        warnings = [*warnings, "the adjustment of all views stopped before it had converged"]
     apart = fit.theta - best.theta
     covariance = best.covariance + np.outer(apart, apart)
     intrinsics = Intrinsics.from_array(fit.theta)
-    used = np.array([v.used for v in views])[problem.view_of_chunk]
-    corners = (fit.weights > 0) & used[:, None]
-    stages = {"initialisation": Intrinsics.from_array(initial)}
-    if recipe.joint == "incremental":
+
+    bow = np.zeros(3) if fit.bow is None else fit.bow
+    residuals = kernels.residuals(
+        fit.theta, bow, fit.poses, problem.data, problem.count, problem.first
+    )
+    used = np.array([reason is None for reason in fit.unused])[problem.view_of_chunk]
+    stages = {"initialisation": Intrinsics.from_array(start.theta)}
+    if selected != "batch":
         stages["all_views"] = Intrinsics.from_array(best.theta)
     stages["result"] = intrinsics
     return Calibration(
-        recipe=recipe,
-        seed=seed,
-        image_size=observations.image_size,
-        focal_start_px=focal_px,
+        recipe=start.recipe,
+        seed=start.seed,
+        image_size=image_size,
+        focal_start_px=start.focal_px,
         intrinsics=intrinsics,
         covariance=covariance,
         selected=selected,
         rollouts=rollouts,
-        views=views,
-        residuals=ResidualStatistics.of(_residuals(problem, fit)[corners]),
-        projection_uncertainty=projection_uncertainty(
-            intrinsics, covariance, observations.image_size
-        ),
+        views=_view_reports(start, fit, residuals),
+        residuals=ResidualStatistics.of(residuals[(fit.weights > 0) & used[:, None]]),
+        projection_uncertainty=projection_uncertainty(intrinsics, covariance, image_size),
         stages=stages,
         corner_sigma_px=best.sigma_px,
         bow_m=None if best.bow is None else tuple(best.bow.tolist()),

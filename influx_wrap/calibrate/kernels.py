@@ -40,7 +40,7 @@ _fast = nb.njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
 
 
 @_fast
-def _columns(theta, bow, pose, data, weight, n, out):  # type: ignore[no-untyped-def]
+def _columns(theta, bow, pose, data, weight, n, out):
     """Weighted Jacobian columns and residuals of n points; returns the smallest depth."""
     fx, fy, cx, cy = theta[0], theta[1], theta[2], theta[3]
     k1, k2, p1, p2 = theta[4], theta[5], theta[6], theta[7]
@@ -109,7 +109,7 @@ def _columns(theta, bow, pose, data, weight, n, out):  # type: ignore[no-untyped
 
 
 @_fast
-def _bow_columns(pose, data, n, out):  # type: ignore[no-untyped-def]
+def _bow_columns(pose, data, n, out):
     """Columns of the three bow coefficients: the board's normal times its shapes."""
     n0, n1, n2 = pose[2], pose[5], pose[8]
     for axis in range(2):
@@ -126,7 +126,7 @@ def _bow_columns(pose, data, n, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _add_products(columns, offset, m, n, gram):  # type: ignore[no-untyped-def]
+def _add_products(columns, offset, m, n, gram):
     """gram[i, j] += column i . column j for j <= i < m."""
     for i in range(m):
         left = columns[(offset + i) * CHUNK : (offset + i) * CHUNK + n]
@@ -139,7 +139,7 @@ def _add_products(columns, offset, m, n, gram):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _place(local, axis, n_shared):  # type: ignore[no-untyped-def]
+def _place(local, axis, n_shared):
     """Where a scratch column lands in the view's system (shared, then pose)."""
     if local < 2:
         return 2 * local + axis
@@ -151,7 +151,7 @@ def _place(local, axis, n_shared):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def linearise_view(theta, bow, n_bow, pose, data, weights, count, first, last, scratch, h, g):  # type: ignore[no-untyped-def]
+def linearise_view(theta, bow, n_bow, pose, data, weights, count, first, last, scratch, h, g):
     """Normal equations of one view (chunks first .. last) into h (m, m) and g (m,).
 
     m = 8 + n_bow + 6. Returns the sum of squared weighted residuals, or inf if a
@@ -190,7 +190,7 @@ def linearise_view(theta, bow, n_bow, pose, data, weights, count, first, last, s
 
 
 @_jit
-def reduce_view(h, g, n_shared, damping, s, r, w, c):  # type: ignore[no-untyped-def]
+def reduce_view(h, g, n_shared, damping, s, r, w, c):
     """Eliminate the pose of one view.
 
     Fills s = A - B C^-1 B' (n_shared, n_shared), r = a - B C^-1 c (n_shared,),
@@ -247,7 +247,7 @@ def reduce_view(h, g, n_shared, damping, s, r, w, c):  # type: ignore[no-untyped
 
 
 @_jit
-def move_pose(pose, step, out):  # type: ignore[no-untyped-def]
+def move_pose(pose, step, out):
     """out = pose moved by step (6,): rotation vector, then translation."""
     x, y, z = step[0], step[1], step[2]
     angle2 = x * x + y * y + z * z
@@ -271,20 +271,20 @@ def move_pose(pose, step, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def linearise_views(theta, bow, n_bow, poses, data, weights, count, first, h, g):  # type: ignore[no-untyped-def]
-    """``linearise_view`` for all views: h (V, m, m), g (V, m). Returns the total cost."""
+def linearise_views(theta, bow, n_bow, poses, data, weights, count, first, h, g):
+    """``linearise_view`` for all views: h (V, m, m), g (V, m). Returns the costs (V,)."""
     scratch = np.empty(SCRATCH)
-    cost = 0.0
+    costs = np.empty(len(poses))
     for v in range(len(poses)):
-        cost += linearise_view(
+        costs[v] = linearise_view(
             theta, bow, n_bow, poses[v], data, weights, count, first[v], first[v + 1],
             scratch, h[v], g[v],
         )  # fmt: skip
-    return cost
+    return costs
 
 
 @_jit
-def reduce_views(h, g, n_shared, damping, s, r, w, c):  # type: ignore[no-untyped-def]
+def reduce_views(h, g, n_shared, damping, s, r, w, c):
     """``reduce_view`` for all views, damping (V, m); s and r are sums over the views."""
     s_view = np.empty((n_shared, n_shared))
     r_view = np.empty(n_shared)
@@ -298,33 +298,11 @@ def reduce_views(h, g, n_shared, damping, s, r, w, c):  # type: ignore[no-untype
     return True
 
 
-@_jit
-def view_cost(theta, bow, pose, data, weights, count, first, last):  # type: ignore[no-untyped-def]
-    """Sum of squared weighted residuals of one view; inf if a point is behind the camera."""
-    cost = 0.0
-    for c in range(first, last):
-        cost += _chunk_cost(theta, bow, pose, data[c], weights[c], count[c])
-    return cost
-
-
 @_fast
-def _chunk_cost(theta, bow, pose, data, weight, n):  # type: ignore[no-untyped-def]
-    total = 0.0
-    nearest = np.inf
-    for i in range(n):
-        ru, rv, depth = _residual(theta, bow, pose, data, i)
-        nearest = min(nearest, depth)
-        total += weight[i] * weight[i] * (ru * ru + rv * rv)
-    return total if nearest > 0.0 else np.inf
-
-
-@nb.njit(nogil=True, cache=True, error_model="numpy", fastmath=True, inline="always")
-def _residual(theta, bow, pose, data, i):  # type: ignore[no-untyped-def]
-    """Unweighted residual (observed - projected) and depth of point i of a chunk."""
+def _residual(theta, bow, pose, data, i):
+    """Unweighted residual (observed - projected) of point i of a chunk."""
     x, y, z = data[i], data[CHUNK + i], data[2 * CHUNK + i]
-    z += (
-        bow[0] * data[5 * CHUNK + i] + bow[1] * data[6 * CHUNK + i] + bow[2] * data[7 * CHUNK + i]
-    )
+    z += bow[0] * data[5 * CHUNK + i] + bow[1] * data[6 * CHUNK + i] + bow[2] * data[7 * CHUNK + i]
     depth = pose[6] * x + pose[7] * y + pose[8] * z + pose[11]
     a = (pose[0] * x + pose[1] * y + pose[2] * z + pose[9]) / depth
     b = (pose[3] * x + pose[4] * y + pose[5] * z + pose[10]) / depth
@@ -334,21 +312,21 @@ def _residual(theta, bow, pose, data, i):  # type: ignore[no-untyped-def]
     yd = b * radial + theta[6] * (r2 + 2.0 * b * b) + 2.0 * theta[7] * a * b
     ru = data[3 * CHUNK + i] - theta[0] * xd - theta[2]
     rv = data[4 * CHUNK + i] - theta[1] * yd - theta[3]
-    return ru, rv, depth
+    return ru, rv
 
 
 @_jit
-def view_residuals(theta, bow, pose, data, count, first, last, out):  # type: ignore[no-untyped-def]
+def view_residuals(theta, bow, pose, data, count, first, last, out):
     """Unweighted residuals of one view into out (C, CHUNK, 2) at its chunks."""
     for c in range(first, last):
         for i in range(count[c]):
-            ru, rv, _ = _residual(theta, bow, pose, data[c], i)
+            ru, rv = _residual(theta, bow, pose, data[c], i)
             out[c, i, 0] = ru
             out[c, i, 1] = rv
 
 
 @_jit
-def residuals(theta, bow, poses, data, count, first):  # type: ignore[no-untyped-def]
+def residuals(theta, bow, poses, data, count, first):
     """Unweighted residuals (C, CHUNK, 2) of all views, zero where padded."""
     out = np.zeros((len(data), CHUNK, 2))
     for v in range(len(poses)):
@@ -357,16 +335,7 @@ def residuals(theta, bow, poses, data, count, first):  # type: ignore[no-untyped
 
 
 @_jit
-def total_cost(theta, bow, poses, data, weights, count, first):  # type: ignore[no-untyped-def]
-    """Sum of squared weighted residuals over all views."""
-    cost = 0.0
-    for v in range(len(poses)):
-        cost += view_cost(theta, bow, poses[v], data, weights, count, first[v], first[v + 1])
-    return cost
-
-
-@_jit
-def step_poses(poses, w, c, shared_step, out):  # type: ignore[no-untyped-def]
+def step_poses(poses, w, c, shared_step, out):
     """out = poses after back-substitution; returns the largest component of a step."""
     largest = 0.0
     step = np.empty(6)
@@ -379,47 +348,3 @@ def step_poses(poses, w, c, shared_step, out):  # type: ignore[no-untyped-def]
             largest = max(largest, abs(total))
         move_pose(poses[v], step, out[v])
     return largest
-
-
-@_jit
-def refine_pose(theta, bow, pose, data, weights, count, first, last, scratch, tolerance):  # type: ignore[no-untyped-def]
-    """Gauss-Newton on one pose with everything else fixed, in place. Returns the cost."""
-    h = np.empty((14, 14))
-    g = np.empty(14)
-    s, r, w, c = np.empty((8, 8)), np.empty(8), np.empty((6, 8)), np.empty(6)
-    damping = np.zeros(14)
-    moved = np.empty(12)
-    cost = linearise_view(
-        theta, bow, 0, pose, data, weights, count, first, last, scratch, h, g
-    )  # fmt: skip
-    for _ in range(20):
-        if not reduce_view(h, g, 8, damping, s, r, w, c):
-            break
-        move_pose(pose, c, moved)
-        for _halving in range(10):
-            trial = view_cost(theta, bow, moved, data, weights, count, first, last)
-            if trial <= cost:
-                break
-            c *= 0.5
-            move_pose(pose, c, moved)
-        if not trial <= cost:
-            break
-        pose[:] = moved
-        cost = linearise_view(
-            theta, bow, 0, pose, data, weights, count, first, last, scratch, h, g
-        )  # fmt: skip
-        if np.max(np.abs(c)) < tolerance:
-            break
-    return cost
-
-
-@_jit
-def refine_poses(theta, bow, poses, data, weights, count, first, tolerance):  # type: ignore[no-untyped-def]
-    """``refine_pose`` for all views, in place. Returns the costs (V,)."""
-    scratch = np.empty(SCRATCH)
-    costs = np.empty(len(poses))
-    for v in range(len(poses)):
-        costs[v] = refine_pose(
-            theta, bow, poses[v], data, weights, count, first[v], first[v + 1], scratch, tolerance
-        )
-    return costs

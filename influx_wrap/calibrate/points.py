@@ -157,7 +157,7 @@ def _system(state: _State, sigma_px: float, measured: FloatArray, point_sigma: f
     gradient = flat.T @ residual.ravel() - np.einsum("nik,nk->i", eliminated, point_gradient)
     shift = (state.points - measured) / point_sigma
     chi2 = float((residual**2).sum() + (shift**2).sum())
-    return _System(information, gradient, chi2, inverse, coupling, point_gradient)
+    return _System(information, gradient, chi2, np.asarray(inverse), coupling, point_gradient)
 
 
 def _moved(state: _State, system: _System, step: FloatArray) -> _State:

@@ -1,8 +1,9 @@
 """Stage 1: the pose of every view, by Perspective-n-Point on undistorted rays.
 
 SQPnP finds the global optimum of an algebraic error for planar and 3D targets
-alike; a few Gauss-Newton steps on the pixels follow, so that poses are already
-least-squares poses for the intrinsics they were found with.
+alike, from a few dozen points spread over the view; Gauss-Newton on the pixels of all
+points follows, so that poses are least-squares poses for the intrinsics they were
+found with.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import cv2
 import numpy as np
 
 from influx_wrap.calibrate import kernels
-from influx_wrap.calibrate.problem import Problem
+from influx_wrap.calibrate.problem import IntArray, Problem
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics, unproject
 
-REFINE_TOLERANCE = 1e-9
+MAX_POINTS = 60
+REFINE_TOLERANCE = 1e-7
+MAX_REFINEMENTS = 20
 NO_BOW = np.zeros(3)
 
 
@@ -28,20 +31,51 @@ def estimate_poses(
     """Poses (V, 12) of all views for intrinsics ``theta`` (8,)."""
     weights = problem.weights if weights is None else weights
     blocks = problem.data.reshape(len(problem.data), -1, weights.shape[1])
-    rays, reachable = unproject(
-        Intrinsics.from_array(theta), np.stack([blocks[:, 3], blocks[:, 4]], axis=-1)
-    )
-    usable = reachable & (weights > 0)
+    picked = [_spread(problem, weights, view) for view in range(problem.n_views)]
+    chunk, slot = np.concatenate(picked, axis=1)
+    rays, reachable = unproject(Intrinsics.from_array(theta), blocks[chunk, 3:5, slot])
+    points = blocks[chunk, :3, slot]
+    last = np.cumsum([p.shape[1] for p in picked])
     poses = np.empty((problem.n_views, 12))
-    for view in range(problem.n_views):
-        chunks = slice(problem.first[view], problem.first[view + 1])
-        mask = usable[chunks]
-        points = np.moveaxis(blocks[chunks, :3], 1, 2)[mask]
-        poses[view] = _solve_pnp(points, rays[chunks][mask], view)
-    kernels.refine_poses(
-        theta, NO_BOW, poses, problem.data, weights, problem.count, problem.first, REFINE_TOLERANCE
-    )
+    for view, (start, end) in enumerate(zip([0, *last[:-1]], last, strict=True)):
+        mask = reachable[start:end]
+        poses[view] = _solve_pnp(points[start:end][mask], rays[start:end][mask], view)
+    return refine_poses(problem, theta, poses, weights)
+
+
+def refine_poses(
+    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Gauss-Newton on each pose (V, 12) with the intrinsics fixed; a step that fails is halved."""
+    arrays = (problem.data, weights, problem.count, problem.first)
+    n = len(poses)
+    (h, trial_h), (g, trial_g) = np.empty((2, n, 14, 14)), np.empty((2, n, 14))
+    s, r, w, c = np.empty((8, 8)), np.empty(8), np.empty((n, 6, 8)), np.empty((n, 6))
+    poses, moved = poses.copy(), np.empty_like(poses)
+    costs = kernels.linearise_views(theta, NO_BOW, 0, poses, *arrays, h, g)
+    share = np.ones(n)
+    for _ in range(MAX_REFINEMENTS):
+        if not kernels.reduce_views(h, g, 8, np.zeros_like(g), s, r, w, c):
+            break
+        kernels.step_poses(poses, w, share[:, None] * c, np.zeros(8), moved)
+        trial = kernels.linearise_views(theta, NO_BOW, 0, moved, *arrays, trial_h, trial_g)
+        better = trial <= costs
+        poses[better], costs[better] = moved[better], trial[better]
+        h[better], g[better] = trial_h[better], trial_g[better]
+        largest = np.abs(c).max(axis=1) * share
+        share = np.where(better, 1.0, share / 2)
+        if np.all(largest < REFINE_TOLERANCE):
+            break
     return poses
+
+
+def _spread(problem: Problem, weights: FloatArray, view: int) -> IntArray:
+    """(2, n) chunk and slot of at most ``MAX_POINTS`` active points, evenly over a view."""
+    first, last = problem.first[view], problem.first[view + 1]
+    active = np.stack(np.nonzero(weights[first:last] > 0))
+    active[0] += first
+    n = active.shape[1]
+    return active[:, np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(int)]
 
 
 def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:

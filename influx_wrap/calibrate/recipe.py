@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -65,6 +66,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "bow": ("auto", "on", "off"),
 }
 
+_OPTIONAL = ("fallback_percent", "pp_prior_px")
+
 
 def recipe_named(name: str) -> Recipe:
     """The recipe called ``name``."""
@@ -78,22 +81,26 @@ def override(recipe: Recipe, settings: dict[str, str]) -> Recipe:
 
     Keys are the fields of ``Recipe`` and of ``IncrementalOptions``.
     """
+    outer: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
     for key, text in settings.items():
         if key in _CHOICES:
             if text not in _CHOICES[key]:
                 raise InputError(f"{key} is one of {', '.join(_CHOICES[key])}, not {text!r}.")
-            recipe = dataclasses.replace(recipe, **{key: text})
+            outer[key] = text
         elif key in _plain_fields(recipe):
-            recipe = dataclasses.replace(recipe, **{key: _parse(key, text, recipe)})
+            outer[key] = _parse(key, text, recipe)
         elif key in _plain_fields(recipe.incremental):
-            value = _parse(key, text, recipe.incremental)
-            inner = dataclasses.replace(recipe.incremental, **{key: value})
-            recipe = dataclasses.replace(recipe, incremental=inner)
+            inner[key] = _parse(key, text, recipe.incremental)
         else:
             known = [*_CHOICES, *_plain_fields(recipe), *_plain_fields(recipe.incremental)]
             raise InputError(f"a recipe has no {key!r}; it has {', '.join(known)}.")
+    outer["incremental"] = dataclasses.replace(recipe.incremental, **inner)
+    recipe = dataclasses.replace(recipe, **outer)
     if recipe.rollouts < 1:
         raise InputError(f"rollouts must be at least 1, got {recipe.rollouts}.")
+    if recipe.pp_prior_px == 0:
+        raise InputError("pp_prior_px must be positive (or none): 0 would fix the principal point.")
     return recipe
 
 
@@ -103,15 +110,19 @@ def _plain_fields(options: Recipe | IncrementalOptions) -> list[str]:
 
 
 def _parse(key: str, text: str, options: Recipe | IncrementalOptions) -> float | bool | int | None:
+    """A value of the same kind as the default; ``none`` where the default may be None."""
     default = getattr(options, key)
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words and not (isinstance(default, float) and text.lower() != "none"):
-        return words[text.lower()]
+    word = text.lower()
+    if isinstance(default, bool):
+        if word in ("true", "false"):
+            return word == "true"
+        raise InputError(f"{key} is true or false, not {text!r}.")
+    if word == "none" and key in _OPTIONAL:
+        return None
     try:
-        is_int = isinstance(default, int) and not isinstance(default, bool)
-        value = int(text) if is_int else float(text)
+        value = int(text) if isinstance(default, int) else float(text)
     except ValueError:
-        raise InputError(f"{key}={text!r} is not a number.") from None
-    if isinstance(default, bool) or not value >= 0:
-        raise InputError(f"{key}={text!r} makes no sense here; its default is {default}.")
+        raise InputError(f"{key}={text!r} is not a number such as {default}.") from None
+    if not 0 <= value < math.inf:
+        raise InputError(f"{key} must be a number of at least 0, got {text}.")
     return value

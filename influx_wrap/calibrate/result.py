@@ -111,7 +111,7 @@ class Calibration:
     projection_uncertainty: ProjectionUncertainty
     stages: dict[str, Intrinsics]
     corner_sigma_px: float
-    bow_m: tuple[float, float, float] | None
+    bow_m: tuple[float, ...] | None
     warnings: tuple[str, ...]
 
     @property

@@ -25,7 +25,7 @@ def view_orders(n_views: int, rollout: int, seed: int, attempts: int, shuffle: b
     Depends on seed and rollout alone, so that the number of workers does not matter.
     """
     if not shuffle:
-        return np.tile(np.arange(n_views), (1, 1))
+        return np.arange(n_views)[None]
     rng = np.random.default_rng([seed, rollout])
     return np.stack([rng.permutation(n_views) for _ in range(attempts)])
 
@@ -64,8 +64,8 @@ def inside_fences(values: FloatArray) -> BoolArray:
     reach = 1.5 * (q3 - q1)
     # Identical values have no spread; rounding must not make outliers of them.
     slack = 1e-9 * np.abs(values).max(axis=0)
-    result: BoolArray = ((values >= q1 - reach - slack) & (values <= q3 + reach + slack)).all(axis=1)
-    return result
+    inside = (values >= q1 - reach - slack) & (values <= q3 + reach + slack)
+    return np.logical_and.reduce(inside, axis=1)
 
 
 def select_rollout(rollouts: list[Rollout]) -> tuple[int | None, BoolArray, FloatArray]:

@@ -19,7 +19,8 @@ def inverse_information(information: FloatArray) -> FloatArray:
 
     Directions without any information get a huge but finite variance.
     """
-    scale = 1 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    diagonal = np.diag(information)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(information * scale[:, None] * scale[None, :])
     values = np.maximum(values, 1e-15 * values[-1])
     inverse = (vectors / values) @ vectors.T

@@ -7,6 +7,7 @@ nobody ever reads half a file.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -53,7 +54,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write ``data`` so that ``path`` is either the old file or the complete new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     try:
         try:
             temporary.write_bytes(data)
@@ -62,6 +63,41 @@ def write_bytes(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def write_json(path: Path, values: Mapping[str, object]) -> None:
+    """Write a JSON object; infinities and NaN, which JSON does not have, are refused."""
+    write_text(path, json.dumps(values, indent=2, allow_nan=False) + "\n")
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that could not be written, before the work whose result goes there."""
+    temporary = _temporary(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made a folder: {error.strerror}.") from None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of writers that were killed; nobody may be writing."""
+    for path in folder.rglob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 @dataclass(frozen=True)

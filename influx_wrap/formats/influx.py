@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_json, write_text
+from influx_wrap.formats.files import Record, read_json, write_json
 from influx_wrap.model.experiment import Cell, Plan
 
 
@@ -38,11 +37,11 @@ class LensSettings:
     experiments: tuple[LensSetting, ...]
 
 
-def write_lens_settings(path: Path, plan: Plan) -> None:
-    """Write the plan as a lens settings JSON file."""
+def lens_settings(plan: Plan) -> dict[str, object]:
+    """The plan as a lens settings file holds it."""
     if math.inf in plan.fd_m:
-        raise InputError(f"{path}: a lens settings file cannot hold an infinite focus distance.")
-    settings = {
+        raise InputError("a lens settings file cannot hold an infinite focus distance.")
+    return {
         "zooms": list(plan.lfl_mm),
         "focus_distances": [_mm(fd) for fd in plan.fd_m],
         "exp_details": {
@@ -54,7 +53,11 @@ def write_lens_settings(path: Path, plan: Plan) -> None:
             for cell in plan.cells
         },
     }
-    write_text(path, json.dumps(settings, indent=2, allow_nan=False) + "\n")
+
+
+def write_lens_settings(path: Path, plan: Plan) -> None:
+    """Write the plan as a lens settings JSON file."""
+    write_json(path, lens_settings(plan))
 
 
 def read_lens_settings(path: Path) -> LensSettings:

@@ -125,14 +125,9 @@ def project_with_jacobians(
         xd, yd, xd_a, xd_b, yd_b = _distort(theta, a, b)
         r2 = a * a + b * b
         fold = fold_radius(intrinsics.k1, intrinsics.k2)
-        valid = (
-            (points[..., 2] > 0)
-            & (r2 < fold * fold)
-            & (xd_a * yd_b - xd_b * xd_b > 0)
-            & np.isfinite(xd)
-            & np.isfinite(yd)
-        )
+        valid = (points[..., 2] > 0) & (r2 < fold * fold) & (xd_a * yd_b - xd_b * xd_b > 0)
         uv = np.stack([fx * xd + cx, fy * yd + cy], axis=-1)
+        valid &= np.logical_and.reduce(np.isfinite(uv), axis=-1)
 
         zero, one = np.zeros_like(a), np.ones_like(a)
         u_theta = [xd, zero, one, zero, fx * a * r2, fx * a * r2 * r2]
@@ -192,17 +187,18 @@ def unproject(intrinsics: Intrinsics, uv: ArrayLike) -> tuple[FloatArray, BoolAr
 
 
 def _undistorted_radius(distorted: FloatArray, k1: float, k2: float, fold: float) -> FloatArray:
-    """Solve r (1 + k1 r^2 + k2 r^4) = distorted on [0, fold); clipped to the fold."""
+    """Solve r (1 + k1 r^2 + k2 r^4) = distorted on [0, fold), good enough to polish."""
 
     def forward(r: FloatArray) -> FloatArray:
         return r * (1 + r * r * (k1 + k2 * r * r))
 
-    low = np.zeros_like(distorted)
-    high = np.full_like(distorted, fold)
     if math.isinf(fold):
         high = np.maximum(distorted, 1e-3)
-        for _ in range(64):
-            high = np.where(forward(high) < distorted, 2 * high, high)
+        while np.any(short := forward(high) < distorted):
+            high = np.where(short, 2 * high, high)
+    else:
+        high = np.full_like(distorted, fold)
+    low = np.zeros_like(distorted)
     r = np.minimum(distorted, high)
     for _ in range(60):
         value = forward(r) - distorted
@@ -211,7 +207,7 @@ def _undistorted_radius(distorted: FloatArray, k1: float, k2: float, fold: float
         step = r - value / (1 + r * r * (3 * k1 + 5 * k2 * r * r))
         inside = (step > low) & (step < high)
         moved = np.where(inside, step, 0.5 * (low + high))
-        done = not np.any(np.abs(moved - r) > 1e-10 * r)
+        done = not np.any(np.abs(moved - r) > 1e-6 * r)
         r = moved
         if done:
             break

@@ -45,7 +45,7 @@ class Observations:
         if valid.shape != uv.shape[:2]:
             raise InputError(f"valid has shape {valid.shape}, the coordinates need {uv.shape[:2]}.")
         if len(uv) == 0:
-            raise InputError("there is no view: nothing was detected, so nothing can be calibrated.")
+            raise InputError("there is no view: nothing was detected, nothing can be calibrated.")
         if min(self.image_size) < 1:
             raise InputError(f"image size {self.image_size} is not positive.")
         view_ids = np.asarray(self.view_ids, dtype=np.int64)
@@ -59,7 +59,7 @@ class Observations:
         self._check_views()
 
     def _check_views(self) -> None:
-        finite = np.isfinite(self.uv).all(axis=2)
+        finite = np.logical_and.reduce(np.isfinite(self.uv), axis=2)
         for index, view_id in enumerate(self.view_ids):
             seen = self.valid[index]
             bad = seen & ~finite[index]

@@ -39,6 +39,12 @@ def thin_lens_lfl_mm(cfl_mm: float, fd_m: float) -> float:
     return cfl_mm * (1 - cfl_mm / (1e3 * fd_m))
 
 
+def thin_lens_focal_px(lfl_mm: float, fd_m: float, pixel_um: float) -> float:
+    """Thin-lens CFL in pixels: where a calibration starts."""
+    _check_positive("pixel size", pixel_um, "um")
+    return 1e3 * thin_lens_cfl_mm(lfl_mm, fd_m) / pixel_um
+
+
 def lens_to_object_m(cfl_mm: float, fd_m: float) -> float:
     """LTO: distance from the optical centre to the plane in focus."""
     return fd_m - 1e-3 * cfl_mm

@@ -10,6 +10,10 @@ from numpy.typing import ArrayLike
 
 from influx_wrap.model.intrinsics import FloatArray
 
+TILTS_DEG = np.array([[0, 0, 0], [45, 0, 0], [-45, 0, 0], [0, 45, 0], [0, -45, 0]], dtype=float)
+"""Rotation vectors (5, 3) of the paper's board orientations: parallel to the sensor, and
+tilted either way about the picture's two axes."""
+
 
 def skew(vectors: ArrayLike) -> FloatArray:
     """Cross-product matrices (..., 3, 3) of vectors (..., 3)."""

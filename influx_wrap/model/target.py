@@ -85,8 +85,8 @@ class Checkerboard:
     @cached_property
     def points(self) -> FloatArray:
         """(T, 3) in metres."""
-        y = np.arange(self.rows) * self.row_spacing_m
-        x = np.arange(self.cols) * self.col_spacing_m
+        y = self.row_spacing_m * np.arange(self.rows, dtype=float)
+        x = self.col_spacing_m * np.arange(self.cols, dtype=float)
         return _plane_grid(y, x)
 
 
@@ -107,7 +107,7 @@ class PointCloud:
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=float)
         if points.ndim != 2 or points.shape[1:] != (3,) or len(points) < 4:
-            raise InputError(f"a point target needs at least 4 points [X, Y, Z], got {points.shape}.")
+            raise InputError(f"a point target needs at least 4 points X, Y, Z; got {points.shape}.")
         bad = ~np.isfinite(points).all(axis=1)
         if bad.any():
             raise InputError(f"point {int(np.argmax(bad))} of the target is not finite.")

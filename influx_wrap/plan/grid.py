@@ -20,3 +20,11 @@ def make_plan(lens: Lens, camera: Camera, boards: Iterable[Board]) -> Plan:
         for j, fd in enumerate(fds)
     )
     return Plan(lens, camera, lfls, fds, cells)
+
+
+def select_cells(plan: Plan, names: str) -> tuple[Cell, ...]:
+    """The cells named in ``names`` (``z3f2,z0f9`` or ``all``), in the plan's order."""
+    if names.strip() == "all":
+        return plan.cells
+    wanted = {plan.cell(name.strip()) for name in names.split(",")}
+    return tuple(cell for cell in plan.cells if cell in wanted)

@@ -17,11 +17,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.optics import lens_to_object_m
-from influx_wrap.model.pose import rotation_matrix, transform
-
-ORIENTATIONS = rotation_matrix(
-    np.radians(45.0) * np.array([[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
-)
+from influx_wrap.model.pose import TILTS_DEG, rotation_matrix, transform
 
 
 def needs_drone(cfl_mm: float, fd_m: float, camera: Camera) -> bool:
@@ -34,7 +30,8 @@ def fits(board: Board, cfl_mm: float, fd_m: float, camera: Camera) -> bool:
     signs = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
     sheet = signs * np.array([board.width_mm, board.height_mm, 0]) / 2
     centre = np.array([0, 0, 1e3 * lens_to_object_m(cfl_mm, fd_m)])
-    corners = transform(ORIENTATIONS, np.tile(centre, (len(ORIENTATIONS), 1)), sheet)
+    orientations = rotation_matrix(np.radians(TILTS_DEG))
+    corners = transform(orientations, np.tile(centre, (len(orientations), 1)), sheet)
     depth = corners[..., 2]
     reach = np.abs(corners[..., :2]) * cfl_mm
     edge = depth[..., None] * np.array(camera.sensor_mm) / 2

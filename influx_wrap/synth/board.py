@@ -14,9 +14,8 @@ import numpy as np
 from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius, unproject
 from influx_wrap.model.optics import footprint_m, lens_to_object_m
-from influx_wrap.model.pose import rotation_matrix
+from influx_wrap.model.pose import TILTS_DEG, rotation_matrix
 
-TILTS_DEG = np.array([[0, 0, 0], [45, 0, 0], [-45, 0, 0], [0, 45, 0], [0, -45, 0]], dtype=float)
 POSITION_ROWS, POSITION_COLS = 4, 5
 OVERHANG = 0.07
 JITTER_DEG = 2.0

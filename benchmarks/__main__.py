@@ -1,0 +1,50 @@
+"""``python -m benchmarks``: run everything, print one report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+
+from benchmarks import accuracy, kalibr_reference, speed
+from benchmarks.report import verdict
+
+
+def main() -> int:
+    """Returns 0 if every limit is kept."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", metavar="NAME", choices=("speed", "kalibr", "accuracy"),
+                        help="speed, kalibr or accuracy")  # fmt: skip
+    parser.add_argument("--seeds", type=int, default=1, metavar="N",
+                        help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
+    arguments = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    if os.getloadavg()[0] > 0.5:
+        console.print(
+            f"[yellow]The machine is busy (load {os.getloadavg()[0]:.1f}): times are too long, "
+            "those with two workers most of all.[/]"
+        )
+    parts: dict[str, Callable[[], bool]] = {
+        "speed": lambda: speed.run(console),
+        "kalibr": lambda: kalibr_reference.run(console),
+        "accuracy": lambda: accuracy.run(console, arguments.seeds),
+    }
+    outcome = {}
+    for name, part in parts.items():
+        if arguments.only in (None, name):
+            console.rule(name)
+            start = time.perf_counter()
+            outcome[name] = part()
+            console.print(f"{name}: {time.perf_counter() - start:.0f} s\n")
+    console.rule()
+    for name, passed in outcome.items():
+        console.print(f"{name}: {verdict(passed)}")
+    return 0 if all(outcome.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Many cells calibrated side by side, each with one or more recipes.
+
+A cell is simulated if it is not a recorded one, read back like any experiment, and
+calibrated; what is on disk already and made from the same inputs is taken from there.
+The parent alone writes results, so a worker that dies leaves nothing behind, and a cell
+that fails is a record like any other: the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from influx_wrap.calibrate.bound import cramer_rao
+from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.recipe import Recipe
+from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.errors import InputError
+from influx_wrap.formats import experiment as files
+from influx_wrap.formats.experiment import StoredExperiment, read_experiment
+from influx_wrap.formats.files import read_json
+from influx_wrap.formats.influx import lens_settings, write_lens_settings
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.synth.simulation import Simulation
+from influx_wrap.workers import WorkerDied, parallel
+from influx_wrap.workspace import Workspace, file_hash, provenance
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell: where its files are, how they are made if they are not, what to do with them."""
+
+    cell: str
+    lens: str
+    folder: Path
+    simulation: Simulation | None
+    recipes: tuple[Recipe, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one recipe gave for one cell; ``details`` are for the log."""
+
+    cell: str
+    recipe: str
+    record: Json
+    seconds: float = 0.0
+    resumed: bool = False
+    details: str | None = None
+
+
+def simulated_jobs(
+    simulations: Iterable[Simulation], recipes: Sequence[Recipe], workspace: Workspace
+) -> list[Job]:
+    """A job for every simulation, its files in the workspace."""
+    return [
+        Job(s.cell.name, s.lens, workspace.data(s.cell.name), s, tuple(recipes), s.seed)
+        for s in simulations
+    ]
+
+
+def recorded_jobs(
+    folder: Path, lens: str, cells: str, recipes: Sequence[Recipe], seed: int
+) -> list[Job]:
+    """A job for every sub-folder with an ``experiment.yaml``, zoom by zoom.
+
+    ``cells`` names some of them (``z3f2,z0f9``), or is ``all``.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; --data is a folder with one folder per cell.")
+    found = {path.parent.name: path.parent for path in folder.glob(f"*/{files.EXPERIMENT}")}
+    if not found:
+        raise InputError(
+            f"{folder} has no sub-folder with an {files.EXPERIMENT}: there is no cell in it. "
+            "Make one with influx-calib simulate."
+        )
+    wanted = set(found) if cells == "all" else {name.strip() for name in cells.split(",")}
+    known = sorted(found, key=_by_number)
+    for name in wanted:
+        if name not in found:
+            raise InputError(f"{folder} has no cell {name!r}; it has {', '.join(known)}.")
+    chosen = [name for name in known if name in wanted]
+    return [Job(name, lens, found[name], None, tuple(recipes), seed) for name in chosen]
+
+
+def _by_number(name: str) -> list[str | int]:
+    """A key that sorts z2f10 after z2f9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def claim(workspace: Workspace, plan: Plan) -> None:
+    """Write the plan into a workspace, unless the workspace is another plan's."""
+    if workspace.plan.exists() and read_json(workspace.plan).values != lens_settings(plan):
+        raise InputError(
+            f"{workspace.root} holds a run with another plan (another lens or catalogue). "
+            "Choose another --out."
+        )
+    write_lens_settings(workspace.plan, plan)
+
+
+def run_campaign(
+    jobs: Sequence[Job],
+    stores: Mapping[str, Workspace],
+    *,
+    processes: int,
+    report: Callable[[Outcome], None],
+) -> dict[str, dict[str, Json]]:
+    """Records by recipe and cell, cells in the order of ``jobs``.
+
+    ``stores`` has a workspace for every recipe's name. ``report`` hears of every outcome
+    as it comes, those on disk first. No answer depends on ``processes``.
+    """
+    log.info("%d cells with %s", len(jobs), ", ".join(stores))
+    records: dict[str, dict[str, Json]] = {name: {} for name in stores}
+    remaining = []
+    for job in jobs:
+        pending = []
+        for recipe in job.recipes:
+            record = stores[recipe.name].finished(job.cell, _provenance(job, recipe))
+            if record is None:
+                pending.append(recipe)
+            else:
+                records[recipe.name][job.cell] = record
+                report(Outcome(job.cell, recipe.name, record, resumed=True))
+        if pending:
+            remaining.append(replace(job, recipes=tuple(pending)))
+    log.info("%d cells to calibrate on %d processes", len(remaining), processes)
+    with closing(parallel(_work, remaining, processes)) as finished:
+        for job, outcomes in finished:
+            if isinstance(outcomes, WorkerDied):
+                outcomes = [_failed(job, recipe, _death(outcomes)) for recipe in job.recipes]
+            for outcome in outcomes:
+                _log(outcome)
+                stores[outcome.recipe].save(outcome.cell, outcome.record)
+                records[outcome.recipe][outcome.cell] = outcome.record
+                report(outcome)
+    return {
+        name: {job.cell: by_cell[job.cell] for job in jobs} for name, by_cell in records.items()
+    }
+
+
+def _work(job: Job) -> list[Outcome]:
+    """What a worker does with a cell."""
+    with threadpool_limits(limits=1):
+        try:
+            experiment = _obtain(job)
+            known = _known(job, experiment)
+        except Exception as error:
+            return [_failed(job, recipe, error) for recipe in job.recipes]
+        return [_calibrate(job, recipe, experiment, known) for recipe in job.recipes]
+
+
+def _obtain(job: Job) -> StoredExperiment:
+    if job.simulation is not None:
+        job.simulation.write(job.folder)
+    experiment = read_experiment(job.folder)
+    if experiment.lens != job.lens:
+        raise InputError(f"this is an experiment of lens {experiment.lens}, not of {job.lens}.")
+    return experiment
+
+
+def _calibrate(job: Job, recipe: Recipe, experiment: StoredExperiment, known: Json) -> Outcome:
+    start = time.perf_counter()
+    try:
+        focal_px = thin_lens_focal_px(experiment.lfl_mm, experiment.fd_m, experiment.pixel_um)
+        answer = calibrate(experiment.observations, recipe, focal_px=focal_px, seed=job.seed)
+    except Exception as error:
+        return _failed(job, recipe, error, known)
+    record = answer.as_dict() | known | {"provenance": _provenance(job, recipe)}
+    return Outcome(job.cell, recipe.name, record, time.perf_counter() - start)
+
+
+def _failed(job: Job, recipe: Recipe, error: Exception, known: Json | None = None) -> Outcome:
+    details = None
+    if isinstance(error, InputError):
+        # Where the folder is differs from machine to machine, what is in it does not.
+        reason = str(error).replace(f"{job.folder}/", "").replace(str(job.folder), job.cell)
+        error = CalibrationError("input", reason.rstrip("."), "Mend it and run this again.")
+    elif not isinstance(error, CalibrationError):
+        details = "".join(traceback.format_exception(error))
+        reason = f"unexpected {type(error).__name__}: {error}"
+        advice = "This is a fault of influx_wrap; run.log has the details."
+        error = CalibrationError("calibration", reason, advice)
+    record = error.as_dict() | (known or _known(job, None))
+    record["provenance"] = _provenance(job, recipe)
+    return Outcome(job.cell, recipe.name, record, details=details)
+
+
+def _provenance(job: Job, recipe: Recipe) -> Json:
+    names = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES, files.TRUTH)
+    return provenance(
+        recipe=recipe.as_dict(),
+        seed=job.seed,
+        inputs={name: _hash_if_readable(job.folder / name) for name in names},
+        simulation=None if job.simulation is None else job.simulation.as_dict(),
+    )
+
+
+def _hash_if_readable(path: Path) -> str | None:
+    """A file that cannot be read is for its cell to fail at, not for the run."""
+    try:
+        return file_hash(path)
+    except InputError:
+        return None
+
+
+def _known(job: Job, experiment: StoredExperiment | None) -> Json:
+    """The cell and its truth, as far as they are known without the experiment's files."""
+    cell: Json = {"name": job.cell, "lens": job.lens}
+    if experiment is not None:
+        cell["camera"], cell["target"] = experiment.camera, experiment.target_name
+        cell["lfl_mm"], cell["fd_m"] = experiment.lfl_mm, experiment.fd_m
+        truth = _truth(experiment)
+    elif job.simulation is not None:
+        planned = job.simulation.cell
+        cell["camera"], cell["target"] = job.simulation.camera.name, planned.target_name
+        cell["lfl_mm"], cell["fd_m"] = planned.lfl_mm, planned.fd_m
+        truth = {"intrinsics": job.simulation.truth.as_dict(), "bound": None}
+    else:
+        cell |= dict.fromkeys(("camera", "target", "lfl_mm", "fd_m"))
+        truth = None
+    if cell["fd_m"] == math.inf:
+        cell["fd_m"] = "inf"
+    return {"cell": cell, "truth": truth}
+
+
+def _truth(experiment: StoredExperiment) -> Json | None:
+    """The answer and the bound on any estimate of it, of a simulated experiment."""
+    truth = experiment.truth
+    if truth is None:
+        return None
+    bound = None
+    if truth.corner_sigma_px > 0:
+        bowed = bool(truth.bow_m.any())
+        covariance = cramer_rao(experiment.observations, truth, bow=bowed)
+        bound = dict(zip(NAMES, np.sqrt(np.diag(covariance)).tolist(), strict=True))
+    return {"intrinsics": truth.intrinsics.as_dict(), "bound": bound}
+
+
+def _death(death: WorkerDied) -> CalibrationError:
+    return CalibrationError(
+        "process",
+        f"the process that worked on this cell ended (exit code {death.exitcode})",
+        "It may have run out of memory: run the same command again with fewer --jobs.",
+    )
+
+
+def _log(outcome: Outcome) -> None:
+    record = outcome.record
+    answer = "ok" if record["status"] == "ok" else f"failed: {record['stage']}: {record['reason']}"
+    log.info("%s %s %.2f s: %s", outcome.cell, outcome.recipe, outcome.seconds, answer)
+    if outcome.details:
+        log.info(outcome.details)

@@ -1,0 +1,174 @@
+"""``influx-calib calibrate``: one experiment."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.recipe import Recipe, override, recipe_named
+from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.cli.options import (
+    PATH,
+    as_settings,
+    image_size,
+    jobs_option,
+    number,
+    recipe_options,
+    seed_option,
+)
+from influx_wrap.cli.tables import answers, calibration_summary
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import check_writable, write_json
+from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.workspace import file_hash, provenance
+
+SHOW_PROGRESS_AFTER_S = 2.0
+
+
+@click.command("calibrate")
+@click.option("--target", type=PATH, required=True, help="Kalibr's target.yaml.")
+@click.option("--coords", type=PATH, required=True, help="CSV: observation_id,x,y.")
+@click.option("--successes", type=PATH, required=True, help="CSV: observation_id,0|1.")
+@click.option(
+    "--size", type=image_size, required=True, metavar="WxH", help="Image size, such as 3424x2202."
+)
+@click.option("--lfl-mm", type=number(above=0), metavar="X", help="Lens focal length.")
+@click.option(
+    "--fd-m", type=number(above=0, infinite=True), metavar="X", help="Focus distance, or inf."
+)
+@click.option("--pixel-um", type=number(above=0), metavar="X", help="Pixel pitch.")
+@click.option(
+    "--focal-px",
+    type=number(above=0),
+    metavar="X",
+    help="Focal length, in place of the above.",
+)
+@recipe_options
+@click.option("--no-shuffle", is_flag=True, help="Offer the views in the file's order.")
+@seed_option
+@jobs_option
+@click.option("--out", type=PATH, required=True, help="Where the result goes, as JSON.")
+def command(
+    target: Path,
+    coords: Path,
+    successes: Path,
+    size: tuple[int, int],
+    lfl_mm: float | None,
+    fd_m: float | None,
+    pixel_um: float | None,
+    focal_px: float | None,
+    recipe: str,
+    settings: tuple[tuple[str, str], ...],
+    rollouts: int | None,
+    no_shuffle: bool,
+    seed: int,
+    jobs: int,
+    out: Path,
+) -> None:
+    """Intrinsics of one experiment, with their uncertainty.
+
+    The recipes influx and batch start from the lens's focal length: give --lfl-mm,
+    --fd-m and --pixel-um, or --focal-px. The recipe stock finds one itself.
+
+    \b
+    Example:
+      influx-calib calibrate --target target.yaml --coords coords_2d.csv \\
+          --successes successes.csv --size 3424x2202 \\
+          --lfl-mm 50 --fd-m 2 --pixel-um 8.25 --out result.json
+    """
+    if no_shuffle:
+        settings = (*settings, ("shuffle", "false"))
+    chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
+    start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
+    observations = read_observations(coords, successes, read_target(target), size)
+    check_writable(out)
+    made_from = provenance(
+        recipe=chosen.as_dict(),
+        seed=seed,
+        inputs={
+            "target": file_hash(target),
+            "coords": file_hash(coords),
+            "successes": file_hash(successes),
+        },
+        focal_px=start_px,
+        image_size=list(size),
+    )
+    try:
+        with _LateProgress(chosen.rollouts) as progress:
+            answer = calibrate(
+                observations,
+                chosen,
+                focal_px=start_px,
+                seed=seed,
+                jobs=jobs,
+                progress=progress.update,
+            )
+    except CalibrationError as error:
+        write_json(out, {**error.as_dict(), "provenance": made_from})
+        click.echo(f"Failed: {error}", err=True)
+        raise click.exceptions.Exit(1) from None
+    record = {**answer.as_dict(), "provenance": made_from}
+    write_json(out, record)
+    console = answers()
+    console.print(calibration_summary(record))
+    console.print(f"written: {out}", soft_wrap=True)
+
+
+def _starting_focal_px(
+    recipe: Recipe,
+    lfl_mm: float | None,
+    fd_m: float | None,
+    pixel_um: float | None,
+    focal_px: float | None,
+) -> float | None:
+    lens = {"--lfl-mm": lfl_mm, "--fd-m": fd_m, "--pixel-um": pixel_um}
+    given = [name for name, value in lens.items() if value is not None]
+    if focal_px is not None:
+        if given:
+            raise InputError(f"--focal-px and {given[0]} exclude each other: give one of them.")
+        return focal_px
+    if lfl_mm is not None and fd_m is not None and pixel_um is not None:
+        return thin_lens_focal_px(lfl_mm, fd_m, pixel_um)
+    if given:
+        missing = " and ".join(name for name in lens if name not in given)
+        raise InputError(f"{' and '.join(given)} given without {missing}: all three are needed.")
+    if recipe.focal == "thin-lens":
+        raise InputError(
+            f"recipe {recipe.name} starts from the lens's focal length: give --lfl-mm, --fd-m "
+            "and --pixel-um, or --focal-px."
+        )
+    return None
+
+
+class _LateProgress:
+    """A bar over the rollouts that shows only when there is something to wait for."""
+
+    def __init__(self, total: int) -> None:
+        self._start = time.monotonic()
+        console = Console(stderr=True)
+        self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("rollouts", total=total)
+
+    def update(self, done: int) -> None:
+        """Say how many are done."""
+        if time.monotonic() - self._start > SHOW_PROGRESS_AFTER_S:
+            self._progress.start()
+        self._progress.update(self._task, completed=done)
+
+    def __enter__(self) -> _LateProgress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()

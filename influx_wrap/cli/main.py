@@ -1,0 +1,90 @@
+"""``influx-calib``: the group of all commands, and what happens to their errors.
+
+A command's module is imported only when the command is used, so that help comes at once.
+Mistakes a user can mend become one sentence on stderr and exit code 2.
+"""
+
+from __future__ import annotations
+
+import errno
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from influx_wrap import __version__
+from influx_wrap.errors import InputError
+
+COMMANDS = {
+    "plan": "Which experiments to shoot for a lens, each with which target.",
+    "simulate": "Make the experiments of a lens whose answer is known.",
+    "calibrate": "Intrinsics of one experiment from its observations.",
+    "run": "Calibrate all cells of a lens, simulated or recorded.",
+    "compare": "Original, modified and batch calibration side by side.",
+}
+
+
+class _Mistake(click.ClickException):
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"influx_wrap.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise _Mistake(str(error)) from None
+        except click.MissingParameter:
+            raise
+        except click.BadParameter as error:
+            raise _Mistake(error.format_message()) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            where = f"{error.filename}: " if error.filename else ""
+            raise _Mistake(f"{where}{error.strerror or error}.") from None
+        except KeyboardInterrupt as interrupt:
+            click.echo(f"Interrupted. {interrupt}".strip(), err=True)
+            raise click.exceptions.Exit(130) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="influx-calib")
+@click.option(
+    "--catalogue",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder with YAML files of your own lenses, cameras and boards.",
+)
+@click.pass_context
+def main(ctx: click.Context, catalogue: Path | None) -> None:
+    """Per-frame camera intrinsics for zoom lenses.
+
+    A zoom lens is calibrated setting by setting: each cell of a grid of lens focal
+    lengths (LFL) and focus distances (FD) is one experiment, named z3f2 for zoom index 3
+    and focus index 2.
+
+    \b
+    Try:
+      influx-calib plan canon17
+      influx-calib run canon17
+    """
+    ctx.obj = catalogue
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Options and values that several commands share."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.model.experiment import Plan
+from influx_wrap.plan import make_plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+RECIPE_NAMES = ("influx", "stock", "batch")
+
+
+def number(
+    *, above: float = -math.inf, at_least: float = -math.inf, infinite: bool = False
+) -> Callable[[str], float]:
+    """A type of option: a number within bounds; ``inf`` only if ``infinite``, NaN never."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not a number.") from None
+        if math.isnan(value) or (math.isinf(value) and not infinite):
+            raise click.BadParameter(f"{text} is not a finite number.")
+        if value <= above:
+            raise click.BadParameter(f"{text} is not above {above:g}.")
+        if value < at_least:
+            raise click.BadParameter(f"{text} is below {at_least:g}.")
+        return value
+
+    return parse
+
+
+def image_size(text: str) -> tuple[int, int]:
+    """A type of option: ``3424x2202``, (width, height) in pixels."""
+    match = re.fullmatch(r"([1-9]\d*)[xX]([1-9]\d*)", text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 3424x2202.")
+    return int(match[1]), int(match[2])
+
+
+def offset(text: str) -> tuple[float, float]:
+    """A type of option: ``8,-5``, two finite numbers."""
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise click.BadParameter(f"{text!r} is not a pair such as 8,-5.")
+    x, y = map(number(), parts)
+    return x, y
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A type of option: ``key=value``."""
+    key, equals, value = text.partition("=")
+    if not (key and equals and value):
+        raise click.BadParameter(f"{text!r} is not of the form key=value.")
+    return key.strip(), value.strip()
+
+
+def lens_argument(function: F) -> F:
+    """LENS and --camera."""
+    camera = click.option(
+        "--camera", default="arri-alexa-mini", show_default=True, help="Camera body."
+    )
+    return click.argument("lens")(camera(function))
+
+
+def cells_option(function: F) -> F:
+    """--cells."""
+    return click.option(
+        "--cells",
+        default="all",
+        show_default=True,
+        metavar="NAMES",
+        help="Cells by name, such as z3f2,z0f9, or all.",
+    )(function)
+
+
+def seed_option(function: F) -> F:
+    """--seed."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="The same seed gives the same bytes.",
+    )(function)
+
+
+def jobs_option(function: F) -> F:
+    """--jobs."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=os.cpu_count() or 1,
+        show_default="all cores",
+        help="How much to do at once; the answers do not depend on it.",
+    )(function)
+
+
+def rollouts_option(function: F) -> F:
+    """--rollouts."""
+    return click.option(
+        "--rollouts",
+        type=click.IntRange(min=1),
+        show_default="the recipe's",
+        help="How many random orders of the views are tried.",
+    )(function)
+
+
+def recipe_options(function: F) -> F:
+    """--recipe, --set and --rollouts."""
+    settings = click.option(
+        "--set",
+        "settings",
+        type=setting,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Replace one choice of the recipe, such as bow=off; may be repeated.",
+    )
+    recipe = click.option(
+        "--recipe",
+        type=click.Choice(RECIPE_NAMES),
+        default="influx",
+        show_default=True,
+        help="What happens at every stage.",
+    )
+    return recipe(settings(rollouts_option(function)))
+
+
+def planned(catalogue: Path | None, lens: str, camera: str) -> Plan:
+    """The plan of a lens on a camera, both by name."""
+    known = load_catalogue(catalogue)
+    return make_plan(known.lens(lens), known.camera(camera), known.boards.values())
+
+
+def as_settings(pairs: tuple[tuple[str, str], ...], rollouts: int | None) -> dict[str, str]:
+    """Overrides of a recipe from --set and --rollouts; a key given twice is refused."""
+    settings: dict[str, str] = {}
+    for key, text in [*pairs, *([("rollouts", str(rollouts))] if rollouts is not None else [])]:
+        if key in settings:
+            raise InputError(f"{key} is set twice: {settings[key]} and {text}.")
+        settings[key] = text
+    return settings

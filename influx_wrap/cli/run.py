@@ -1,0 +1,103 @@
+"""``influx-calib run``: all cells of a lens."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from influx_wrap.calibrate.recipe import override, recipe_named
+from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
+from influx_wrap.cli.campaign import calibrate_with_progress
+from influx_wrap.cli.options import (
+    PATH,
+    as_settings,
+    cells_option,
+    jobs_option,
+    lens_argument,
+    planned,
+    recipe_options,
+    seed_option,
+)
+from influx_wrap.cli.tables import answers, run_table, run_totals
+from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
+from influx_wrap.formats.files import write_json, write_text
+from influx_wrap.model.truth import Noise
+from influx_wrap.plan import select_cells
+from influx_wrap.report.run_figure import draw_run
+from influx_wrap.synth.simulation import simulations
+from influx_wrap.workspace import Workspace
+
+
+@click.command("run")
+@lens_argument
+@click.option("--data", type=PATH, help="Folder with one experiment per sub-folder.")
+@click.option("--out", type=PATH, show_default="runs/LENS", help="Folder of the run.")
+@cells_option
+@recipe_options
+@seed_option
+@jobs_option
+@click.pass_obj
+def command(
+    catalogue: Path | None,
+    lens: str,
+    camera: str,
+    data: Path | None,
+    out: Path | None,
+    cells: str,
+    recipe: str,
+    settings: tuple[tuple[str, str], ...],
+    rollouts: int | None,
+    seed: int,
+    jobs: int,
+) -> None:
+    """Calibrate all cells of LENS, and say how good each is.
+
+    Without --data the experiments are simulated. A run that was stopped goes on where
+    it stopped when the same command is given again. The exit code is 1 if a cell failed.
+
+    \b
+    Example:
+      influx-calib run canon17
+      influx-calib run canon17 --data sim --out runs/sim --recipe batch
+    """
+    start = time.monotonic()
+    plan = planned(catalogue, lens, camera)
+    chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
+    workspace = Workspace(Path("runs") / lens if out is None else out)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if data is None:
+        simulated = simulations(plan, select_cells(plan, cells), Noise(), seed=seed)
+        todo = simulated_jobs(simulated, [chosen], workspace)
+        console.print(
+            f"No --data given: simulating {len(todo)} experiments of {lens} into "
+            f"{workspace.root / 'data'}."
+        )
+    else:
+        todo = recorded_jobs(data, lens, cells, [chosen], seed)
+        console.print(f"{len(todo)} experiments of {lens} from {data}.")
+    with workspace.open():
+        claim(workspace, plan)
+        stores = {chosen.name: workspace}
+        records = calibrate_with_progress(todo, stores, jobs, console)[chosen.name]
+        results = [CellResult.of(record) for record in records.values()]
+        total = totals(results)
+        rows = [as_row(result) for result in results]
+        header = {"lens": lens, "camera": camera, "recipe": chosen.as_dict(), "seed": seed}
+        simulation = {"simulated": data is None}
+        write_json(workspace.summary_json, {**header, **simulation, "totals": total, "cells": rows})
+        write_text(workspace.summary_csv, as_csv(rows))
+        title = f"{lens} on {camera}, recipe {chosen.name}"
+        draw_run(plan, results, title, workspace.errors_figure)
+    answer = answers()
+    answer.print(run_table(results, title))
+    answer.print(run_totals(results, total, time.monotonic() - start), soft_wrap=True)
+    answer.print(
+        f"written: {workspace.summary_json}, {workspace.summary_csv}, {workspace.errors_figure}, "
+        f"{workspace.root / 'cells'}",
+        soft_wrap=True,
+    )
+    if total["failed"]:
+        raise click.exceptions.Exit(1)

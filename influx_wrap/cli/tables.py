@@ -1,0 +1,188 @@
+"""What commands print: tables and totals."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from influx_wrap.evaluate.cells import SHOWN, CellResult
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.intrinsics import NAMES
+
+PLAIN_WIDTH = 110
+"""Characters per line where there is no terminal to ask, in a log for instance."""
+
+
+def answers() -> Console:
+    """Where a command prints what it was asked for."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+def plan_table(plan: Plan) -> Table:
+    """Targets by FD (rows) and LFL (columns)."""
+    table = _table(f"{plan.lens.name} on {plan.camera.name}: target of each experiment")
+    table.add_column("FD (m)", justify="right", no_wrap=True)
+    for index, lfl in enumerate(plan.lfl_mm):
+        table.add_column(f"z{index}\n{lfl:g} mm", justify="right", no_wrap=True)
+    for index, fd in enumerate(plan.fd_m):
+        targets = [cell.target_name for cell in plan.cells if cell.focus_index == index]
+        table.add_row(f"f{index} {fd:5.2f}", *map(_target, targets))
+    return table
+
+
+def plan_totals(plan: Plan) -> str:
+    """How many experiments with each target."""
+    counts = Counter(cell.target_name for cell in plan.cells)
+    listed = ", ".join(f"{counts[name]} with {_words(name)}" for name in sorted(counts))
+    return f"{len(plan.cells)} experiments: {listed}."
+
+
+def calibration_summary(record: Mapping[str, Any]) -> RenderableType:
+    """A result as a person reads it."""
+    table = _table("intrinsics")
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("± sigma", justify="right")
+    for name in NAMES:
+        digits = 3 if name in SHOWN else 6
+        value, sigma = record["intrinsics"][name], record["sigma"][name]
+        table.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
+    views, residuals = record["views"], record["residuals"]
+    projection = record["projection_uncertainty_px"]
+    reasons = Counter(view["reason"] for view in views["list"] if not view["used"])
+    lines = [
+        f"projection uncertainty: median {projection['median']:.3f} px, "
+        f"worst {projection['worst']:.3f} px over the image",
+        f"views: {views['used']} of {views['total']} used, "
+        f"{views['corners_removed']} corners removed",
+        *(f"  {count} not used: {reason}" for reason, count in reasons.most_common()),
+        f"residuals: {residuals['rms_px']:.4f} px rms per axis over {residuals['corners']} "
+        f"corners, largest {residuals['max_px']:.2f} px",
+        f"corner noise: {record['corner_sigma_px']:.4f} px",
+        f"answer: {_selected(record['selected'], len(record['rollouts']))}",
+    ]
+    if record["bow_m"] is not None:
+        bow = ", ".join(f"{1e3 * value:.3f}" for value in record["bow_m"])
+        lines.append(f"board bent by (mm along x, along y, twist): {bow}")
+    lines += [f"[yellow]warning:[/] {escape(text)}" for text in record["warnings"]]
+    return Group(table, *lines)
+
+
+def run_table(cells: Sequence[CellResult], title: str) -> Table:
+    """One row per cell: errors next to the bound, or sigmas where there is no truth."""
+    with_truth = any(cell.truth is not None for cell in cells)
+    table = _table(title)
+    table.add_column("cell", no_wrap=True)
+    for name in ("LFL mm", "FD m", "target"):
+        table.add_column(name, justify="right", no_wrap=True)
+    kind = "error ±bound" if with_truth else "± sigma"
+    for name, unit in zip(SHOWN, ("%", "%", "px", "px"), strict=True):
+        table.add_column(f"{name} {unit}\n{kind}", justify="right", no_wrap=True)
+    table.add_column("selected", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    previous = None
+    for cell in cells:
+        if previous is not None and previous != cell.lfl_mm:
+            table.add_section()
+        previous = cell.lfl_mm
+        table.add_row(
+            cell.cell,
+            "" if cell.lfl_mm is None else f"{cell.lfl_mm:g}",
+            "" if cell.fd_m is None else _metres(cell.fd_m),
+            "" if cell.target is None else _target(cell.target),
+            *(_number_cell(cell, name, with_truth) for name in SHOWN),
+            _selected_short(cell.selected),
+            "ok" if cell.reason is None else "[red]failed[/]",
+        )
+    return table
+
+
+def run_totals(cells: Sequence[CellResult], totals: Mapping[str, Any], seconds: float) -> str:
+    """Failures with their reasons, errors over the bound, counts and wall time."""
+    lines = [f"[red]{cell.cell} failed:[/] {escape(cell.reason)}" for cell in cells if cell.reason]
+    for kind, title in (("board", "board cells"), ("drone", "drone cells")):
+        rms = totals["rms_error_over_bound"][kind]
+        if rms is not None:
+            values = "  ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
+            lines.append(f"error / bound, RMS over {title}:  {values}")
+    if any(totals["rms_error_over_bound"].values()):
+        lines.append("(1 is as good as the data allow)")
+    lines.append(f"{totals['ok']} cells ok, {totals['failed']} failed, {seconds:.0f} s")
+    return "\n".join(lines)
+
+
+def compare_table(title: str, totals: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One block per recipe: failures, errors over the bound, median and largest error."""
+    table = _table(title)
+    for name in ("recipe", "failed", ""):
+        table.add_column(name, no_wrap=True)
+    for name in SHOWN:
+        table.add_column(name, justify="right", no_wrap=True)
+    for recipe, total in totals.items():
+        rows = []
+        for kind in ("board", "drone"):
+            rms = total["rms_error_over_bound"][kind]
+            values = [f"{rms[name]:.2f}" for name in SHOWN] if rms else [""] * len(SHOWN)
+            rows.append((f"RMS error / bound, {kind}", values))
+        errors = total["error_percent"]
+        for kind in ("median", "max"):
+            values = [f"{errors[n][kind]:.4f}" for n in SHOWN] if errors else [""] * len(SHOWN)
+            rows.append((f"{kind} error, %", values))
+        for index, (label, values) in enumerate(rows):
+            count = f"{total['failed']} of {total['ok'] + total['failed']}"
+            table.add_row(*((recipe, count) if index == 0 else ("", "")), label, *values)
+        table.add_section()
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", box=box.HORIZONTALS, show_edge=False, padding=(0, 0)
+    )
+
+
+def _number_cell(cell: CellResult, name: str, with_truth: bool) -> str:
+    in_percent = name in ("fx", "fy")
+    digits = 3 if in_percent else 2
+    if with_truth:
+        error = cell.error_percent(name) if in_percent else cell.error(name)
+        bound = cell.bound_percent(name) if in_percent else (cell.bound or {}).get(name)
+        if error is None:
+            return ""
+        return f"{error:+.{digits}f}" + ("" if bound is None else f" ±{bound:.{digits}f}")
+    sigma = cell.sigma_percent(name) if in_percent else (cell.sigma or {}).get(name)
+    return "" if sigma is None else f"±{sigma:.{digits}f}"
+
+
+def _metres(fd_m: float) -> str:
+    return "inf" if math.isinf(fd_m) else f"{fd_m:.2f}"
+
+
+def _target(name: str) -> str:
+    return f"[dark_orange]{name}[/]" if name == "drone" else escape(name)
+
+
+def _words(name: str) -> str:
+    return "the drone" if name == "drone" else f"the {name} mm board"
+
+
+def _selected_short(selected: int | str | None) -> str:
+    if selected is None:
+        return ""
+    return "initial" if selected == "initialization" else str(selected)
+
+
+def _selected(selected: int | str, n_rollouts: int) -> str:
+    if selected == "batch":
+        return "all views at once"
+    if selected == "initialization":
+        return "the initialisation"
+    return f"rollout {selected} of {n_rollouts} (counted from 0)"

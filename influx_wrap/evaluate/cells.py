@@ -1,0 +1,162 @@
+"""What the results of a lens's cells say: errors against the truth and against the bound.
+
+Errors of fx and fy are given in per cent, since that is what a wrong focal length does to
+a picture at any zoom; divided by the Cramér-Rao bound they say how much of what the data
+offer was used: a root mean square of 1 over many cells is as good as it can be.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+
+SHOWN = ("fx", "fy", "cx", "cy")
+"""The parameters a summary is about."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell; ``reason`` is None where the calibration gave an answer.
+
+    What is not known is None: the setting of a folder that cannot be read, the truth of
+    a real experiment, the answer of a failed one. Dictionaries go by parameter.
+    """
+
+    cell: str
+    lfl_mm: float | None
+    fd_m: float | None
+    target: str | None
+    reason: str | None
+    selected: int | str | None
+    intrinsics: Intrinsics | None
+    sigma: Mapping[str, float] | None
+    truth: Intrinsics | None
+    bound: Mapping[str, float] | None
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> CellResult:
+        """From the content of a ``result.json`` or ``failure.json``."""
+        cell, truth = record["cell"], record["truth"]
+        ok = record["status"] == "ok"
+        return cls(
+            cell=cell["name"],
+            lfl_mm=cell["lfl_mm"],
+            fd_m=None if cell["fd_m"] is None else float(cell["fd_m"]),
+            target=cell["target"],
+            reason=None if ok else f"{record['stage']}: {record['reason']}",
+            selected=record["selected"] if ok else None,
+            intrinsics=Intrinsics.from_mapping(record["intrinsics"]) if ok else None,
+            sigma=record["sigma"] if ok else None,
+            truth=Intrinsics.from_mapping(truth["intrinsics"]) if truth else None,
+            bound=truth["bound"] if truth else None,
+        )
+
+    @property
+    def is_drone(self) -> bool:
+        """Whether a drone was the target."""
+        return self.target == "drone"
+
+    def error(self, name: str) -> float | None:
+        """Estimate minus truth."""
+        if self.intrinsics is None or self.truth is None:
+            return None
+        return float(getattr(self.intrinsics, name) - getattr(self.truth, name))
+
+    def error_percent(self, name: str) -> float | None:
+        """Estimate minus truth, in per cent of the truth."""
+        error = self.error(name)
+        return None if error is None else 100 * error / float(getattr(self.truth, name))
+
+    def bound_percent(self, name: str) -> float | None:
+        """The bound's standard deviation in per cent of the truth."""
+        if self.bound is None or self.truth is None:
+            return None
+        return 100 * self.bound[name] / float(getattr(self.truth, name))
+
+    def error_over_bound(self, name: str) -> float | None:
+        """Estimate minus truth in units of the bound's standard deviation."""
+        error = self.error(name)
+        return None if error is None or self.bound is None else error / self.bound[name]
+
+    def sigma_percent(self, name: str) -> float | None:
+        """The reported standard deviation in per cent of the estimate."""
+        if self.sigma is None:
+            return None
+        return 100 * self.sigma[name] / float(getattr(self.intrinsics, name))
+
+
+def rms_over_bound(cells: Iterable[CellResult]) -> dict[str, float] | None:
+    """Root mean square of error / bound by parameter; None if there is nothing to compare."""
+    compared = [cell for cell in cells if cell.error_over_bound("fx") is not None]
+    if not compared:
+        return None
+    return {
+        name: math.sqrt(float(np.mean(np.square(_values(compared, "error_over_bound", name)))))
+        for name in SHOWN
+    }
+
+
+def percent_errors(cells: Iterable[CellResult]) -> dict[str, dict[str, float]] | None:
+    """Median and maximum of the absolute error in per cent, by parameter."""
+    compared = [cell for cell in cells if cell.error("fx") is not None]
+    if not compared:
+        return None
+    errors = {name: np.abs(_values(compared, "error_percent", name)) for name in SHOWN}
+    return {
+        name: {"median": float(np.median(values)), "max": float(values.max())}
+        for name, values in errors.items()
+    }
+
+
+def totals(cells: Sequence[CellResult]) -> dict[str, Any]:
+    """Plain data: how many cells have an answer, and how good the answers are."""
+    return {
+        "ok": sum(cell.reason is None for cell in cells),
+        "failed": sum(cell.reason is not None for cell in cells),
+        "rms_error_over_bound": {
+            "board": rms_over_bound(cell for cell in cells if not cell.is_drone),
+            "drone": rms_over_bound(cell for cell in cells if cell.is_drone),
+        },
+        "error_percent": percent_errors(cells),
+    }
+
+
+def as_row(cell: CellResult) -> dict[str, Any]:
+    """A cell as one flat row of plain data."""
+    fd_m = cell.fd_m
+    return {
+        "cell": cell.cell,
+        "lfl_mm": cell.lfl_mm,
+        "fd_m": "inf" if fd_m is not None and math.isinf(fd_m) else fd_m,
+        "target": cell.target,
+        "status": "ok" if cell.reason is None else "failed",
+        "reason": cell.reason,
+        "selected": cell.selected,
+        **{name: getattr(cell.intrinsics, name, None) for name in NAMES},
+        **{f"sigma_{name}": (cell.sigma or {}).get(name) for name in NAMES},
+        **{f"true_{name}": getattr(cell.truth, name, None) for name in NAMES},
+        **{f"error_{name}_percent": cell.error_percent(name) for name in SHOWN},
+        **{f"bound_{name}": (cell.bound or {}).get(name) for name in SHOWN},
+        **{f"error_over_bound_{name}": cell.error_over_bound(name) for name in SHOWN},
+    }
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """CSV text with a header; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _values(cells: Iterable[CellResult], method: str, name: str) -> FloatArray:
+    return np.array([getattr(cell, method)(name) for cell in cells], dtype=float)

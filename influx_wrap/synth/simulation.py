@@ -1,0 +1,94 @@
+"""A simulated experiment before it is made: everything that determines its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from influx_wrap import __version__
+from influx_wrap.errors import InputError
+from influx_wrap.formats.experiment import write_experiment
+from influx_wrap.formats.files import make_folder, read_json, write_json
+from influx_wrap.formats.influx import write_lens_settings
+from influx_wrap.model.experiment import Cell, Plan
+from influx_wrap.model.hardware import Camera
+from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.truth import Noise
+from influx_wrap.synth.experiment import cell_generator, simulate
+from influx_wrap.synth.lens import true_intrinsics
+
+SETTINGS = "simulation.json"
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One cell of a lens on a camera whose true intrinsics are ``truth``."""
+
+    lens: str
+    camera: Camera
+    cell: Cell
+    truth: Intrinsics
+    noise: Noise
+    seed: int
+
+    def write(self, folder: Path) -> None:
+        """Simulate, and write what a real experiment would give plus the truth."""
+        rng = cell_generator(self.seed, self.cell)
+        experiment = simulate(self.cell, self.camera, self.truth, self.noise, rng)
+        write_experiment(
+            folder, self.cell, self.camera, self.lens, experiment.observations, experiment.truth
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain nested dictionary, for provenance."""
+        return asdict(self)
+
+
+def simulations(
+    plan: Plan,
+    cells: Iterable[Cell],
+    noise: Noise,
+    *,
+    seed: int,
+    breathing: float = 0.0,
+    pp_offset_px: tuple[float, float] = (0.0, 0.0),
+) -> tuple[Simulation, ...]:
+    """What to simulate for ``cells``; a cell is the same whatever other cells are chosen."""
+    if abs(breathing) >= 1:
+        raise InputError(f"breathing is a share of the focal length, 0.03 say, not {breathing:g}.")
+    truth = true_intrinsics(plan, breathing=breathing, pp_offset_px=pp_offset_px)
+    return tuple(
+        Simulation(plan.lens.name, plan.camera, cell, truth[cell.name], noise, seed)
+        for cell in cells
+    )
+
+
+def claim_folder(folder: Path, plan: Plan, noise: Noise, settings: Mapping[str, object]) -> None:
+    """Make ``folder`` a simulation's, with the plan and all settings in it.
+
+    Refuses a folder that holds anything else, or a simulation with other settings: cells
+    that do not belong together must not lie side by side.
+    """
+    description = {
+        "influx_wrap": __version__,
+        "lens": asdict(plan.lens),
+        "camera": asdict(plan.camera),
+        "noise": asdict(noise),
+        **settings,
+    }
+    make_folder(folder)
+    path = folder / SETTINGS
+    if path.exists():
+        if read_json(path).values != description:
+            raise InputError(
+                f"{folder} holds a simulation with other settings (see its {SETTINGS}). "
+                "Choose another --out."
+            )
+    elif any(folder.iterdir()):
+        raise InputError(
+            f"{folder} is not empty and was not made by simulate. Choose another --out."
+        )
+    write_json(path, description)
+    write_lens_settings(folder / "plan.json", plan)

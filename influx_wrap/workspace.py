@@ -1,0 +1,172 @@
+"""A run's folder: where each artefact lives, what made it, and whether it still holds.
+
+Every artefact is written whole or not at all and names what it was made from: versions,
+recipe, seed and the hashes of its inputs. A result whose provenance is that of the work
+at hand needs no computing again, so a run that was killed goes on where it stopped. As
+no artefact holds a time, a machine's name or an absolute path, it ends with the same
+bytes as one that was not. Times are in ``run.log``, which is also the folder's lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TextIO
+
+from influx_wrap import __version__
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import (
+    make_folder,
+    read_json,
+    reading,
+    remove_leftovers,
+    write_json,
+)
+
+LIBRARIES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "numba": "numba",
+    "opencv": "opencv-python-headless",
+}
+
+
+def provenance(
+    *, recipe: Mapping[str, Any], seed: int, inputs: Mapping[str, str | None], **settings: Any
+) -> dict[str, Any]:
+    """What a result was made from, as plain data; ``inputs`` are hashes, None where missing."""
+    return {
+        "influx_wrap": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(package) for name, package in LIBRARIES.items()},
+        "seed": seed,
+        "recipe": dict(recipe),
+        "inputs": dict(inputs),
+        **settings,
+    }
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder ``root`` of a run."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """The lens settings of the run."""
+        return self.root / "plan.json"
+
+    @property
+    def log(self) -> Path:
+        """What happened when."""
+        return self.root / "run.log"
+
+    @property
+    def summary_json(self) -> Path:
+        """All cells and the totals."""
+        return self.root / "summary.json"
+
+    @property
+    def summary_csv(self) -> Path:
+        """All cells, as a table."""
+        return self.root / "summary.csv"
+
+    @property
+    def errors_figure(self) -> Path:
+        """Maps of the errors over LFL and FD."""
+        return self.root / "errors.png"
+
+    @property
+    def epe_figure(self) -> Path:
+        """Cumulative curves of the end-point error."""
+        return self.root / "epe.png"
+
+    @property
+    def epe_csv(self) -> Path:
+        """The numbers behind ``epe_figure``."""
+        return self.root / "epe.csv"
+
+    def data(self, cell: str) -> Path:
+        """The folder of the simulated experiment of a cell."""
+        return self.root / "data" / cell
+
+    def result(self, cell: str) -> Path:
+        """What a cell's calibration gave."""
+        return self.root / "cells" / cell / "result.json"
+
+    def failure(self, cell: str) -> Path:
+        """Why a cell's calibration gave nothing."""
+        return self.root / "cells" / cell / "failure.json"
+
+    def part(self, name: str) -> Workspace:
+        """A workspace inside this one, under its lock."""
+        return Workspace(self.root / name)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Have the folder to oneself, and messages of influx_wrap logged to ``run.log``."""
+        make_folder(self.root)
+        if not self.log.exists() and any(self.root.iterdir()):
+            raise InputError(
+                f"{self.root} is not empty and was not made by a run. Choose another --out."
+            )
+        try:
+            file = self.log.open("a", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{self.log} cannot be written: {error.strerror}.") from None
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger = logging.getLogger("influx_wrap")
+        level = logger.level
+        try:
+            self._lock(file)
+            remove_leftovers(self.root)
+            logger.addHandler(handler)
+            logger.setLevel(logging.INFO)
+            yield
+        finally:
+            logger.setLevel(level)
+            logger.removeHandler(handler)
+            file.close()
+
+    def _lock(self, file: TextIO) -> None:
+        # The kernel releases the lock when the process ends, however it ends.
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{self.root} is in use by another run. Wait for its end, or choose another --out."
+            ) from None
+
+    def finished(self, cell: str, provenance: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The result of a cell if it was made from exactly this, else None."""
+        try:
+            record = dict(read_json(self.result(cell)).values)
+        except InputError:
+            return None
+        if record.get("status") != "ok" or record.get("provenance") != provenance:
+            return None
+        self.failure(cell).unlink(missing_ok=True)
+        return record
+
+    def save(self, cell: str, record: Mapping[str, Any]) -> None:
+        """Keep what a cell's calibration gave, a result or a failure, in place of older ones."""
+        paths = self.result(cell), self.failure(cell)
+        path, other = paths if record["status"] == "ok" else reversed(paths)
+        make_folder(path.parent)
+        write_json(path, record)
+        other.unlink(missing_ok=True)

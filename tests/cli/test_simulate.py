@@ -1,0 +1,97 @@
+"""``simulate`` writes experiments, and never into somebody else's folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from influx_wrap.formats.experiment import read_experiment
+from tests.cli.conftest import Invoke, assert_mistake
+
+
+def test_what_is_written(simulated: Path) -> None:
+    assert sorted(path.name for path in simulated.iterdir()) == [
+        "plan.json",
+        "simulation.json",
+        "z0f9",
+        "z1f9",
+        "z7f0",
+    ]
+    experiment = read_experiment(simulated / "z7f0")
+    assert (experiment.lens, experiment.cell) == ("canon17", "z7f0")
+    assert experiment.truth is not None
+    assert experiment.observations.n_views == 100
+
+
+def test_every_knob_arrives(invoke: Invoke, tmp_path: Path) -> None:
+    knobs = "--noise-px 0.2 --outliers 0.02 --missing-tags 0.1 --bow-mm 0.3 --breathing 0.03 "
+    knobs += "--pp-offset-px -8,5 --rtk-ball-m 0.01 --seed 7"
+    result = invoke(
+        "simulate", "canon17", "--out", tmp_path / "s", "--cells", "z7f0", *knobs.split()
+    )
+    assert result.exit_code == 0, result.output
+    assert "1 cell of canon17" in result.output
+    truth = read_experiment(tmp_path / "s" / "z7f0").truth
+    assert truth is not None
+    noise = truth.noise
+    assert (noise.corner_px, noise.outliers, noise.missing_tags) == (0.2, 0.02, 0.1)
+    assert (noise.bow_mm, noise.rtk_ball_m) == (0.3, 0.01)
+    assert (truth.intrinsics.cx, truth.intrinsics.cy) == (1711.5 - 8, 1100.5 + 5)
+    settings = json.loads((tmp_path / "s" / "simulation.json").read_text())
+    assert (settings["seed"], settings["breathing"]) == (7, 0.03)
+    other = invoke("simulate", "canon17", "--out", tmp_path / "t", "--cells", "z7f0")
+    assert other.exit_code == 0
+    unlike = read_experiment(tmp_path / "t" / "z7f0").truth
+    assert unlike is not None
+    assert unlike.intrinsics.fx != truth.intrinsics.fx
+
+
+def test_cells_can_be_added_with_the_same_settings(invoke: Invoke, tmp_path: Path) -> None:
+    for cell in ("z0f9", "z1f9"):
+        assert invoke("simulate", "canon17", "--out", tmp_path, "--cells", cell).exit_code == 0
+    assert (tmp_path / "z0f9").is_dir()
+    assert (tmp_path / "z1f9").is_dir()
+    result = invoke("simulate", "canon17", "--out", tmp_path, "--cells", "z2f9", "--seed", 1)
+    assert_mistake(result, "other settings")
+    assert not (tmp_path / "z2f9").exists()
+
+
+def test_a_folder_with_other_things_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    result = invoke("simulate", "canon17", "--out", tmp_path, "--cells", "z0f9")
+    assert_mistake(result, "not empty and was not made by simulate")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_in_place_of_the_folder(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = invoke("simulate", "canon17", "--out", tmp_path / "file" / "sim")
+    assert_mistake(result, "cannot be made a folder")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--noise-px", "-1", "-1 is below 0"),
+        ("--noise-px", "nan", "not a finite number"),
+        ("--noise-px", "many", "'many' is not a number"),
+        ("--outliers", "1.5", "a fraction of at most 1"),
+        ("--pp-offset-px", "8", "a pair such as 8,-5"),
+        ("--breathing", "3", "breathing is a share"),
+        ("--cells", "z0f9,", "no cell ''"),
+        ("--seed", "-1", "'--seed'"),
+    ],
+)
+def test_values_without_sense(
+    invoke: Invoke, tmp_path: Path, option: str, value: str, words: str
+) -> None:
+    result = invoke("simulate", "canon17", "--out", tmp_path / "sim", option, value)
+    assert_mistake(result, words)
+    assert not (tmp_path / "sim").exists()
+
+
+def test_a_cell_that_cannot_be_simulated_is_named(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke(
+        "simulate", "canon17", "--out", tmp_path / "s", "--cells", "z7f0", "--missing-tags", 1
+    )
+    assert_mistake(result, "cell z7f0: there is no view")

@@ -1,0 +1,87 @@
+"""Errors, bounds and totals of a run's cells."""
+
+import csv
+import math
+from typing import Any
+
+import pytest
+
+from influx_wrap.evaluate.cells import (
+    CellResult,
+    as_csv,
+    as_row,
+    percent_errors,
+    rms_over_bound,
+    totals,
+)
+from influx_wrap.model.intrinsics import NAMES
+
+
+def record(fx_error: float = 2.0, **changes: Any) -> dict[str, Any]:
+    truth = dict.fromkeys(NAMES, 0.0) | {"fx": 1000.0, "fy": 1000.0, "cx": 500.0, "cy": 400.0}
+    return {
+        "status": "ok",
+        "selected": 7,
+        "intrinsics": truth | {"fx": 1000.0 + fx_error, "cx": 499.0},
+        "sigma": dict.fromkeys(NAMES, 0.5),
+        "cell": {"name": "z0f1", "lfl_mm": 17.0, "fd_m": 2.0, "target": "800x600"},
+        "truth": {"intrinsics": truth, "bound": dict.fromkeys(NAMES, 0.5)},
+        **changes,
+    }
+
+
+FAILED = record(status="failed", stage="pose", reason="nothing there")
+REAL = record(truth=None)
+DRONE = record(6.0, cell={"name": "z0f9", "lfl_mm": 17.0, "fd_m": "inf", "target": "drone"})
+
+
+def test_errors() -> None:
+    cell = CellResult.of(record())
+    assert cell.error("fx") == 2.0
+    assert cell.error_percent("fx") == pytest.approx(0.2)
+    assert cell.error_percent("cx") == pytest.approx(-0.2)
+    assert cell.bound_percent("fx") == pytest.approx(0.05)
+    assert cell.error_over_bound("fx") == 4.0
+    assert cell.sigma_percent("fx") == pytest.approx(100 * 0.5 / 1002)
+    assert not cell.is_drone
+    assert cell.reason is None
+
+
+def test_what_is_not_known_is_none() -> None:
+    failed, real = CellResult.of(FAILED), CellResult.of(REAL)
+    assert failed.reason == "pose: nothing there"
+    assert failed.error("fx") is None
+    assert failed.sigma_percent("fx") is None
+    assert failed.truth is not None
+    assert real.error_percent("fx") is None
+    assert real.bound_percent("fx") is None
+    assert real.error_over_bound("fx") is None
+
+
+def test_totals() -> None:
+    cells = [CellResult.of(r) for r in (record(2.0), record(-1.0), FAILED, DRONE)]
+    total = totals(cells)
+    assert (total["ok"], total["failed"]) == (3, 1)
+    rms = total["rms_error_over_bound"]
+    assert rms["board"]["fx"] == pytest.approx(math.sqrt((4.0**2 + 2.0**2) / 2))
+    assert rms["drone"]["fx"] == pytest.approx(12.0)
+    assert total["error_percent"]["fx"] == pytest.approx({"median": 0.2, "max": 0.6})
+
+
+def test_nothing_to_compare() -> None:
+    cells = [CellResult.of(REAL), CellResult.of(FAILED)]
+    assert rms_over_bound(cells) is None
+    assert percent_errors(cells) is None
+
+
+def test_rows_are_alike_and_complete() -> None:
+    rows = [as_row(CellResult.of(r)) for r in (record(), FAILED, REAL, DRONE)]
+    text = as_csv(rows)
+    read = list(csv.DictReader(text.splitlines()))
+    assert [row["status"] for row in read] == ["ok", "failed", "ok", "ok"]
+    assert read[0]["selected"] == "7"
+    assert float(read[0]["error_over_bound_fx"]) == 4.0
+    assert read[1]["fx"] == ""
+    assert read[1]["reason"] == "pose: nothing there"
+    assert read[2]["true_fx"] == ""
+    assert read[3]["fd_m"] == "inf"
