@@ -96,7 +96,7 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Of a fresh process: after loading everything, and after the rollouts."""
+    """Of a fresh process and its workers: after loading everything, and after the rollouts."""
     code = "from benchmarks.speed import report_memory; report_memory()"
     root = Path(__file__).parent.parent
     done = subprocess.run(
@@ -112,6 +112,8 @@ def report_memory() -> None:
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rollouts(observations, ROLLOUTS, jobs=2)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # The largest of the children, if the workers were processes; both might be as large.
+    peak += 2 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(json.dumps({"loaded": loaded / 1024, "peak": peak / 1024}))
 
 

@@ -12,10 +12,10 @@ intrinsics and the pose it was formed at. As long as both stay close to that poi
 the view's contribution to the normal equations is known without touching its corners
 again, so offering a view costs little more than linearising that view. A view is
 linearised anew as soon as the neglected second-order term could exceed
-``linearisation_px`` somewhere in the image, or ``TRIAL_FACTOR`` times that while it is
-still open whether the offered view stays. Decisions that come out close
-(``close_call_bits``), the first few views and the final optimisation are done with
-every view linearised anew in every iteration; ``linearisation_px`` 0 does that always.
+``linearisation_px`` somewhere in the image; ``TRIAL_FACTOR`` times that will do to turn
+an offer down that is more than ``close_call_bits`` short. The first few views and the
+final optimisation are done with every view linearised anew in every iteration;
+``linearisation_px`` 0 does that always.
 """
 
 from __future__ import annotations
@@ -196,10 +196,13 @@ class _Pass:
         self, kept: list[int], theta: FloatArray, limits: Limits, information: FloatArray
     ) -> tuple[int, float, float]:
         """Optimise in place; returns rank, cost before and cost after."""
-        converged, rank, before, after = optimise(
-            np.array(kept, dtype=np.int64), theta, self.corners, self.views, self.scratch,
-            limits, information,
-        )  # fmt: skip
+        views = np.array(kept, dtype=np.int64)
+        try:
+            converged, rank, before, after = optimise(
+                views, theta, self.corners, self.views, self.scratch, limits, information
+            )
+        except np.linalg.LinAlgError as error:
+            raise _Diverged from error
         if not converged:
             raise _Diverged
         return rank, before, after
@@ -216,11 +219,9 @@ class _Pass:
             rank, before, after = self._optimise(candidates, theta, limits, information)
             bits = _bits(information)
             gain = self._gain(bits, rank)
-            missing_bits = self.options.information_gain_bits - gain
-            if not few and missing_bits < self.options.close_call_bits:
-                close = abs(missing_bits) < self.options.close_call_bits
-                limits = self.exact_limits if close else self.limits
-                rank, _, after = self._optimise(candidates, theta, limits, information)
+            needed = self.options.information_gain_bits - self.options.close_call_bits
+            if not few and gain > needed:
+                rank, _, after = self._optimise(candidates, theta, self.limits, information)
                 bits = _bits(information)
                 gain = self._gain(bits, rank)
             self.gain_bits[view] = gain

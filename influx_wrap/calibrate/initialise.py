@@ -5,19 +5,26 @@ intrinsics. ``fixed_point`` is the paper's Algorithm 1: eight such runs, between
 which the principal point snaps back to the image centre and the two focal lengths
 are averaged; the first three also forget the distortion. Poses are found anew
 before every run.
+
+Each run stops when the cost hardly changes (Kalibr's limits), which on telephoto lenses
+is long before a wrong focal length has been put right. Where a full adjustment ends at
+another focal length, the guess was poor, and the procedure starts over from that one: the
+answer then no longer depends on the guess.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.calibrate.adjust import KALIBR_STOP, adjust
+from influx_wrap.calibrate.adjust import KALIBR_STOP, TIGHT_STOP, adjust
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.intrinsics import FloatArray, image_centre
 
 RUNS_WITHOUT_DISTORTION = 3
 RUNS_WITH_DISTORTION = 4
+POOR_GUESS = 0.001
+"""Relative error of the focal length from which on the procedure starts over."""
 
 
 def starting_theta(focal_px: float, image_size: tuple[int, int]) -> FloatArray:
@@ -33,6 +40,15 @@ def single(problem: Problem, focal_px: float) -> FloatArray:
 
 def fixed_point(problem: Problem, focal_px: float) -> FloatArray:
     """Intrinsics (8,) after the fixed-point procedure; the principal point is the centre."""
+    theta = _fixed_point_runs(problem, focal_px)
+    full = adjust(problem, theta, estimate_poses(problem, theta), stop=TIGHT_STOP).theta
+    better_px = (full[0] + full[1]) / 2
+    if abs(theta[0] / better_px - 1) > POOR_GUESS and 0 < better_px < np.inf:
+        theta = _fixed_point_runs(problem, better_px)
+    return theta
+
+
+def _fixed_point_runs(problem: Problem, focal_px: float) -> FloatArray:
     theta = starting_theta(focal_px, problem.image_size)
     for _ in range(RUNS_WITHOUT_DISTORTION):
         theta = _recentred(_run(problem, theta), problem.image_size)

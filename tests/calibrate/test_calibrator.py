@@ -256,7 +256,7 @@ def answer(trial: Trial) -> FloatArray:
     return calibrate(observations, recipe, focal_px=focal_guess_px(trial)).intrinsics.array
 
 
-FEW_ROLLOUTS = (("rollouts", "15"),)
+FEW_ROLLOUTS = (("rollouts", "100"),)
 BOARD_CELLS = ["canon17 z0f0", "canon17 z3f4", "canon17 z7f9", "premista80 z0f0", "premista80 z8f8"]
 DRONE_CELLS = ["canon17 z1f7", "canon17 z5f9"]
 
