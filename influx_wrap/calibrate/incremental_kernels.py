@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from influx_wrap.calibrate.jit import jit
 from influx_wrap.calibrate.kernels import (
     linearise_view,
     move_pose,
@@ -16,8 +16,6 @@ from influx_wrap.calibrate.kernels import (
 )
 from influx_wrap.calibrate.problem import IntArray
 from influx_wrap.model.intrinsics import FloatArray
-
-_jit = nb.njit(nogil=True, cache=True, error_model="numpy")
 
 
 class Corners(NamedTuple):
@@ -70,7 +68,7 @@ def new_views(n: int) -> tuple[FloatArray, Views]:
     return table, Views(*parts)
 
 
-@_jit
+@jit
 def linearise(v, theta, pose, corners, views, scratch):
     """Form view v's reduced system at theta and pose; False if it has none."""
     # Not literals: those would make numba compile the kernels once more.
@@ -99,7 +97,7 @@ def linearise(v, theta, pose, corners, views, scratch):
     return solvable and math.isfinite(cost)
 
 
-@_jit
+@jit
 def _pose_step(v, theta, views, step, pose):
     """Step (6,) and pose (12,) of view v from its linearisation point to its optimum at theta."""
     for i in range(6):
@@ -112,7 +110,7 @@ def _pose_step(v, theta, views, step, pose):
     move_pose(pose, step, pose)
 
 
-@_jit
+@jit
 def _second_order_px(v, theta, views, step, reach):
     """What view v's linearisation leaves out at theta and a pose step, in pixels.
 
@@ -137,7 +135,7 @@ def _second_order_px(v, theta, views, step, reach):
     return f * reach * relative * relative
 
 
-@_jit
+@jit
 def _assemble(kept, theta, views, s, b, diagonal):
     """Sum the kept views' systems at theta; returns the linearised cost there."""
     s[:] = 0.0
@@ -160,7 +158,7 @@ def _assemble(kept, theta, views, s, b, diagonal):
     return cost
 
 
-@_jit
+@jit
 def _truncated_step(s, b, diagonal, tolerance, step):
     """Solve s step = b in scaled directions that carry information; returns their number."""
     scale = 1.0 / np.sqrt(diagonal)
@@ -185,7 +183,7 @@ def _truncated_step(s, b, diagonal, tolerance, step):
     return rank
 
 
-@_jit
+@jit
 def optimise(kept, theta, corners, views, scratch, limits, s):
     """Gauss-Newton over the views ``kept`` (K,): moves theta, views and s in place.
 
@@ -223,7 +221,7 @@ def optimise(kept, theta, corners, views, scratch, limits, s):
     return False, rank, start, cost
 
 
-@_jit
+@jit
 def corner_sigmas(kept, theta, corners, views, residual):
     """Residuals of the kept views; returns their standard deviation per axis (2,)."""
     n = 0
@@ -244,7 +242,7 @@ def corner_sigmas(kept, theta, corners, views, residual):
     return np.sqrt(np.maximum(squares / n - mean * mean, 0.0))
 
 
-@_jit
+@jit
 def drop_corners(v, residual, sigma, factor, corners):
     """Zero the weights of view v's outlying corners; returns how many, and how many remain."""
     dropped = 0

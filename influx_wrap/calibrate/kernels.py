@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from influx_wrap.calibrate.jit import fast_jit, jit
 from influx_wrap.calibrate.problem import CHUNK
 
 # Scratch rows per image axis: f, c, k1, k2, p1, p2, rotation (3), translation (3),
@@ -35,11 +35,8 @@ _RESIDUAL = 12
 SCRATCH = 2 * _COLUMNS * CHUNK
 _NO_BOW = 13
 
-_jit = nb.njit(nogil=True, cache=True, error_model="numpy")
-_fast = nb.njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
 
-
-@_fast
+@fast_jit
 def _columns(theta, bow, pose, data, weight, n, out):
     """Weighted Jacobian columns and residuals of n points; returns the smallest depth."""
     fx, fy, cx, cy = theta[0], theta[1], theta[2], theta[3]
@@ -108,7 +105,7 @@ def _columns(theta, bow, pose, data, weight, n, out):
     return nearest
 
 
-@_fast
+@fast_jit
 def _bow_columns(pose, data, n, out):
     """Columns of the three bow coefficients: the board's normal times its shapes."""
     n0, n1, n2 = pose[2], pose[5], pose[8]
@@ -125,7 +122,7 @@ def _bow_columns(pose, data, n, out):
             out[o + 15 * CHUNK + i] = g * data[7 * CHUNK + i]
 
 
-@_fast
+@fast_jit
 def _add_products(columns, offset, m, n, gram):
     """gram[i, j] += column i . column j for j <= i < m."""
     for i in range(m):
@@ -138,7 +135,7 @@ def _add_products(columns, offset, m, n, gram):
             gram[i, j] += total
 
 
-@_jit
+@jit
 def _place(local, axis, n_shared):
     """Where a scratch column lands in the view's system (shared, then pose)."""
     if local < 2:
@@ -150,7 +147,7 @@ def _place(local, axis, n_shared):
     return 8 + local - 13
 
 
-@_jit
+@jit
 def linearise_view(theta, bow, n_bow, pose, data, weights, count, first, last, scratch, h, g):
     """Normal equations of one view (chunks first .. last) into h (m, m) and g (m,).
 
@@ -189,7 +186,7 @@ def linearise_view(theta, bow, n_bow, pose, data, weights, count, first, last, s
     return cost
 
 
-@_jit
+@jit
 def reduce_view(h, g, n_shared, damping, s, r, w, c):
     """Eliminate the pose of one view.
 
@@ -246,7 +243,7 @@ def reduce_view(h, g, n_shared, damping, s, r, w, c):
     return True
 
 
-@_jit
+@jit
 def move_pose(pose, step, out):
     """out = pose moved by step (6,): rotation vector, then translation."""
     x, y, z = step[0], step[1], step[2]
@@ -270,7 +267,7 @@ def move_pose(pose, step, out):
         out[9 + j] = pose[9 + j] + step[3 + j]
 
 
-@_jit
+@jit
 def linearise_views(theta, bow, n_bow, poses, data, weights, count, first, h, g):
     """``linearise_view`` for all views: h (V, m, m), g (V, m). Returns the costs (V,)."""
     scratch = np.empty(SCRATCH)
@@ -283,7 +280,7 @@ def linearise_views(theta, bow, n_bow, poses, data, weights, count, first, h, g)
     return costs
 
 
-@_jit
+@jit
 def reduce_views(h, g, n_shared, damping, s, r, w, c):
     """``reduce_view`` for all views, damping (V, m); s and r are sums over the views."""
     s_view = np.empty((n_shared, n_shared))
@@ -298,7 +295,7 @@ def reduce_views(h, g, n_shared, damping, s, r, w, c):
     return True
 
 
-@_fast
+@fast_jit
 def _residual(theta, bow, pose, data, i):
     """Unweighted residual (observed - projected) of point i of a chunk."""
     x, y, z = data[i], data[CHUNK + i], data[2 * CHUNK + i]
@@ -315,7 +312,7 @@ def _residual(theta, bow, pose, data, i):
     return ru, rv
 
 
-@_jit
+@jit
 def view_residuals(theta, bow, pose, data, count, first, last, out):
     """Unweighted residuals of one view into out (C, CHUNK, 2) at its chunks."""
     for c in range(first, last):
@@ -325,7 +322,7 @@ def view_residuals(theta, bow, pose, data, count, first, last, out):
             out[c, i, 1] = rv
 
 
-@_jit
+@jit
 def residuals(theta, bow, poses, data, count, first):
     """Unweighted residuals (C, CHUNK, 2) of all views, zero where padded."""
     out = np.zeros((len(data), CHUNK, 2))
@@ -334,7 +331,7 @@ def residuals(theta, bow, poses, data, count, first):
     return out
 
 
-@_jit
+@jit
 def step_poses(poses, w, c, shared_step, out):
     """out = poses after back-substitution; returns the largest component of a step."""
     largest = 0.0

@@ -2,8 +2,8 @@
 
 The least-squares kernels want every view's points side by side in memory, one
 coordinate after the other, so that a loop over points becomes SIMD code. A view
-is cut into chunks of at most ``CHUNK`` points (an 8 x 11 AprilGrid has 352 and
-is one chunk); a chunk is eight rows of ``CHUNK`` numbers:
+is cut into chunks of at most ``CHUNK`` points, few enough for the Jacobian of a chunk to
+stay in the processor's first cache; a chunk is eight rows of ``CHUNK`` numbers:
 
     x, y, z of the target point; u, v of the pixel; the three bow shapes
 
@@ -22,7 +22,7 @@ from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import bow_basis, is_planar
 
-CHUNK = 384
+CHUNK = 192
 ROWS = 8
 
 IntArray = NDArray[np.int64]
