@@ -31,11 +31,9 @@ def estimate_poses(
     """Poses (V, 12) of all views for intrinsics ``theta`` (8,)."""
     weights = problem.weights if weights is None else weights
     blocks = problem.data.reshape(len(problem.data), -1, weights.shape[1])
-    picked = [_spread(problem, weights, view) for view in range(problem.n_views)]
-    chunk, slot = np.concatenate(picked, axis=1)
+    chunk, slot, last = _spread(problem, weights)
     rays, reachable = unproject(Intrinsics.from_array(theta), blocks[chunk, 3:5, slot])
     points = blocks[chunk, :3, slot]
-    last = np.cumsum([p.shape[1] for p in picked])
     poses = np.empty((problem.n_views, 12))
     for view, (start, end) in enumerate(zip([0, *last[:-1]], last, strict=True)):
         mask = reachable[start:end]
@@ -69,13 +67,20 @@ def refine_poses(
     return poses
 
 
-def _spread(problem: Problem, weights: FloatArray, view: int) -> IntArray:
-    """(2, n) chunk and slot of at most ``MAX_POINTS`` active points, evenly over a view."""
-    first, last = problem.first[view], problem.first[view + 1]
-    active = np.stack(np.nonzero(weights[first:last] > 0))
-    active[0] += first
-    n = active.shape[1]
-    return active[:, np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(int)]
+def _spread(problem: Problem, weights: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Chunk and slot (n,) of at most ``MAX_POINTS`` active points, evenly over each view.
+
+    Also where each view's points end among them, (V,).
+    """
+    chunk, slot = np.nonzero(weights > 0)
+    active = np.bincount(problem.view_of_chunk[chunk], minlength=problem.n_views)
+    begin = np.cumsum(active) - active
+    wanted = np.minimum(active, MAX_POINTS)
+    last = np.cumsum(wanted)
+    step = (active - 1) / np.maximum(wanted - 1, 1)
+    rank = np.arange(last[-1]) - np.repeat(last - wanted, wanted)
+    picked = np.repeat(begin, wanted) + np.rint(rank * np.repeat(step, wanted)).astype(np.int64)
+    return chunk[picked], slot[picked], last
 
 
 def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:

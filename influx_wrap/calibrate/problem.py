@@ -71,27 +71,22 @@ def pack(observations: Observations) -> Problem:
     """Lay observations out for the kernels."""
     target = observations.target.points
     basis = bow_basis(target) if is_planar(target) else np.zeros((len(target), 3))
-    chunks: list[tuple[int, IntArray]] = []
-    first = [0]
-    for view in range(observations.n_views):
-        seen = np.flatnonzero(observations.valid[view])
-        for start in range(0, len(seen), CHUNK):
-            chunks.append((view, seen[start : start + CHUNK]))
-        first.append(len(chunks))
+    view, seen = np.nonzero(observations.valid)
+    per_view = np.bincount(view, minlength=observations.n_views)
+    first = np.concatenate([[0], np.cumsum(-(-per_view // CHUNK))])
+    rank = np.arange(len(view)) - np.repeat(np.cumsum(per_view) - per_view, per_view)
+    chunk, slot = first[view] + rank // CHUNK, rank % CHUNK
 
-    data = np.zeros((len(chunks), ROWS, CHUNK))
+    rows = [target[seen], observations.uv[view, seen], basis[seen]]
+    data = np.zeros((first[-1], ROWS, CHUNK))
     data[:, 2] = 1.0  # padding stays in front of the camera
-    point = np.full((len(chunks), CHUNK), -1, dtype=np.int64)
-    for c, (view, seen) in enumerate(chunks):
-        n = len(seen)
-        data[c, :3, :n] = target[seen].T
-        data[c, 3:5, :n] = observations.uv[view, seen].T
-        data[c, 5:, :n] = basis[seen].T
-        point[c, :n] = seen
+    data[chunk, :, slot] = np.concatenate(rows, axis=1)
+    point = np.full((first[-1], CHUNK), -1, dtype=np.int64)
+    point[chunk, slot] = seen
     return Problem(
-        data=data.reshape(len(chunks), ROWS * CHUNK),
-        count=np.array([len(seen) for _, seen in chunks], dtype=np.int64),
-        first=np.array(first, dtype=np.int64),
+        data=data.reshape(-1, ROWS * CHUNK),
+        count=np.bincount(chunk, minlength=first[-1]),
+        first=first,
         point=point,
         weights=(point >= 0).astype(float),
         n_target_points=len(target),

@@ -77,16 +77,25 @@ def test_two_processes_give_the_same_bytes(finished: Path, tmp_path: Path) -> No
     assert contents(tmp_path / "other") == contents(finished)
 
 
-def test_a_killed_run_ends_with_the_same_bytes(finished: Path, tmp_path: Path) -> None:
-    root = tmp_path / "killed"
-    command = command_line("run", "canon17", *OPTIONS, "--out", root, "--jobs", 1)
+def kill_in_the_middle(command: list[str], root: Path) -> list[str]:
+    """Start a run, kill it after its first result; returns the cells that were done."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not list(root.glob("cells/*/result.json")):
         assert process.poll() is None
         time.sleep(0.002)
     process.kill()
     process.wait()
-    done = [path.parent.name for path in root.glob("cells/*/result.json")]
+    return [path.parent.name for path in root.glob("cells/*/result.json")]
+
+
+def test_a_killed_run_ends_with_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    # On a busy machine the run may end before the kill arrives; then it is tried again.
+    for attempt in range(5):
+        root = tmp_path / f"killed{attempt}"
+        command = command_line("run", "canon17", *OPTIONS, "--out", root, "--jobs", 1)
+        done = kill_in_the_middle(command, root)
+        if len(done) < len(CELLS):
+            break
     assert 0 < len(done) < len(CELLS), "the run was not killed in the middle"
     assert not (root / "summary.json").exists()
     again = subprocess.run(command, capture_output=True, text=True, check=False)
