@@ -1,0 +1,49 @@
+"""The tags are OpenCV's, turned the way Kalibr prints them."""
+
+import cv2
+import numpy as np
+import pytest
+
+from influx_wrap.errors import InputError
+from influx_wrap.model.pattern import ink
+from influx_wrap.model.tag36h11 import CODES, tag_cells
+from influx_wrap.model.target import AprilGrid
+
+DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
+
+
+def test_all_tags_are_opencvs_upside_down() -> None:
+    assert len(CODES) == len(DICTIONARY.bytesList) == 587
+    for tag_id in range(len(CODES)):
+        drawn = cv2.aruco.generateImageMarker(DICTIONARY, tag_id, 10, borderBits=2) < 128
+        np.testing.assert_array_equal(tag_cells(tag_id), drawn[::-1, ::-1])
+
+
+def test_first_codes_are_the_familys_published_ones() -> None:
+    assert CODES[:3] == (0xD5D628584, 0xD97F18B49, 0xDD280910E)
+
+
+@pytest.mark.parametrize("tag_id", [-1, 587])
+def test_no_such_tag(tag_id: int) -> None:
+    with pytest.raises(InputError, match="ids 0 to 586"):
+        tag_cells(tag_id)
+
+
+def test_a_sheet_reads_like_a_kalibr_board() -> None:
+    """Ids row by row from the bottom left; OpenCV's first corner is the bottom-right one."""
+    grid = AprilGrid(tag_cols=11, tag_rows=8, tag_size_m=0.1, tag_spacing=0.3)
+    px_per_m = 600
+    x = np.arange(-0.1, 1.6, 1 / px_per_m)
+    y = np.arange(1.2, -0.1, -1 / px_per_m)
+    sheet = np.where(ink(grid, x, y[:, None]), 0, 255).astype(np.uint8)
+
+    parameters = cv2.aruco.DetectorParameters()
+    parameters.markerBorderBits = 2
+    corners, ids, _ = cv2.aruco.ArucoDetector(DICTIONARY, parameters).detectMarkers(sheet)
+    assert sorted(ids.ravel().tolist()) == list(range(88))
+    for quad, tag_id in zip(corners, ids.ravel(), strict=True):
+        left, bottom = (tag_id % 11) * 0.13, (tag_id // 11) * 0.13
+        right, top = left + 0.1, bottom + 0.1
+        expected = [[right, bottom], [left, bottom], [left, top], [right, top]]
+        found = np.column_stack([x[0] + quad[0, :, 0] / px_per_m, y[0] - quad[0, :, 1] / px_per_m])
+        np.testing.assert_allclose(found, expected, atol=2.5 / px_per_m)
