@@ -1,0 +1,1 @@
+"""From pixels to observations: frames in, corners found, keyframes chosen."""

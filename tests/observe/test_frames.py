@@ -1,0 +1,137 @@
+"""Frames of real files made here: exact indices, exact pixels, and faults named."""
+
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from influx_wrap.errors import InputError
+from influx_wrap.observe.frames import TruncatedInput, open_frames
+
+av = pytest.importorskip("av")
+
+N = 40
+WORLD = cv2.GaussianBlur(
+    np.random.default_rng(0).integers(0, 256, (120, 240)).astype(np.uint8), (0, 0), 2
+)
+
+
+def write_video(path, codec, pixels, **options):
+    with av.open(str(path), "w", options=options) as container:
+        stream = container.add_stream(codec, rate=25, options={"g": "10"})
+        stream.width, stream.height, stream.pix_fmt = 160, 120, pixels
+        for i in range(N):
+            grey = np.ascontiguousarray(WORLD[:, i : i + 160])
+            frame = av.VideoFrame.from_ndarray(grey, "gray").reformat(format=pixels)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixels", "dtype"),
+    [
+        ("a.mp4", "libx264", "yuv420p", np.uint8),
+        ("a.mov", "prores_ks", "yuv422p10le", np.uint16),
+        ("a.mkv", "ffv1", "bgr0", np.uint8),
+    ],
+)
+def test_videos(tmp_path, name, codec, pixels, dtype):
+    source = open_frames(write_video(tmp_path / name, codec, pixels))
+    frames = list(source.frames())
+    assert source.image_size == (160, 120)
+    assert [index for index, _ in frames] == list(range(N))
+    for index, picture in frames:
+        assert picture.dtype == dtype
+        truth = WORLD[:, index : index + 160].ravel()
+        assert np.corrcoef(picture.ravel(), truth)[0, 1] > 0.98
+    for index, picture in source.frames(23, 26):
+        np.testing.assert_array_equal(picture, frames[index][1])
+    assert [index for index, _ in source.frames(23, 26)] == [23, 24, 25]
+    assert list(source.frames(5, 5)) == list(source.frames(N)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "options"),
+    [
+        ("a.mp4", "libx264", {"movflags": "faststart"}),
+        ("b.mp4", "libx264", {"movflags": "frag_keyframe+empty_moov"}),
+        ("a.mkv", "libx264", {}),
+    ],
+)
+def test_a_truncated_video_yields_what_is_there(tmp_path, name, codec, options):
+    path = write_video(tmp_path / name, codec, "yuv420p", **options)
+    whole = [picture for _, picture in open_frames(path).frames()]
+    path.write_bytes(path.read_bytes()[: int(0.6 * path.stat().st_size)])
+    read = []
+    with pytest.raises(TruncatedInput, match=r"frames 0 to \d+ are readable") as caught:
+        read.extend(picture for _, picture in open_frames(path).frames())
+    assert 0 < len(read) == caught.value.n_read < N
+    np.testing.assert_array_equal(read, whole[: len(read)])
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tiff"])
+def test_folders_are_sorted_naturally(tmp_path, suffix):
+    top = 65535 if suffix == ".tiff" else 255
+    dtype = np.uint16 if suffix == ".tiff" else np.uint8
+    for i in (10, 2, 1):
+        cv2.imwrite(str(tmp_path / f"frame{i}{suffix}"), np.full((20, 30), top // i, dtype))
+    (tmp_path / "notes.txt").write_text("not a picture")
+    source = open_frames(tmp_path)
+    frames = list(source.frames())
+    assert (source.image_size, source.n_frames) == ((30, 20), 3)
+    assert [int(picture[0, 0]) for _, picture in frames] == [top, top // 2, top // 10]
+    assert frames[0][1].dtype == dtype
+
+
+def test_faults_of_folders(tmp_path):
+    with pytest.raises(InputError, match="holds no pictures"):
+        open_frames(tmp_path)
+    for i, width in enumerate((30, 30, 31)):
+        cv2.imwrite(str(tmp_path / f"{i}.png"), np.zeros((20, width), np.uint8))
+    with pytest.raises(InputError, match=r"frame 2 \(2.png\) has 31 x 20"):
+        list(open_frames(tmp_path).frames())
+    for name in ("1.png", "1.jpg"):
+        (tmp_path / "1.png").unlink(missing_ok=True)
+        cv2.imwrite(str(tmp_path / name), WORLD)
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-500])
+        with pytest.raises(TruncatedInput, match=f"frames 0 to 0 are readable, then {name}"):
+            list(open_frames(tmp_path).frames())
+
+
+def test_faults_of_files(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        open_frames(tmp_path / "none.mp4")
+    garbage = tmp_path / "garbage.mp4"
+    garbage.write_bytes(np.random.default_rng(0).bytes(50_000))
+    with pytest.raises(InputError, match="not a video"):
+        open_frames(garbage)
+
+
+def test_video_without_pyav(tmp_path, monkeypatch):
+    (tmp_path / "a.mp4").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(InputError, match=r"influx_wrap\[video\]"):
+        open_frames(tmp_path / "a.mp4")
+
+
+def test_arriraw_goes_through_art_cmd(tmp_path, monkeypatch):
+    clip = tmp_path / "clip.ari"
+    clip.write_bytes(b"ARRI" + bytes(1000))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"art-cmd.*www.arri.com"):
+        open_frames(clip)
+    tool = tmp_path / "art-cmd"
+    tool.write_text(
+        f"#!{sys.executable}\nimport sys, cv2, numpy\n"
+        "out = sys.argv[sys.argv.index('--output') + 1]\n"
+        "for i in range(3):\n"
+        "    cv2.imwrite(out % i, numpy.full((20, 30), 1000 * i, 'uint16'))\n"
+    )
+    tool.chmod(0o755)
+    source = open_frames(clip)
+    assert [(i, int(p[0, 0])) for i, p in source.frames()] == [(0, 0), (1, 1000), (2, 2000)]
+    tool.write_text(f"#!{sys.executable}\nraise SystemExit('no licence')\n")
+    with pytest.raises(InputError, match="no licence"):
+        open_frames(clip)
