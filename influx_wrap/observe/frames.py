@@ -341,8 +341,7 @@ def _import_av(path: Path) -> ModuleType:
         raise InputError(
             f"{path} needs PyAV to be read as a video: pip install 'influx_wrap[video]'."
         ) from None
-    # Not to be switched on: the callback waits for the interpreter while a decoder's
-    # threads are being joined, and neither ever returns.
+    # FFmpeg's log stays off: with PyAV's callback installed, reading has been seen to hang.
     av.logging.set_level(None)
     return av
 
