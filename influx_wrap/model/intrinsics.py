@@ -159,6 +159,9 @@ def unproject(intrinsics: Intrinsics, uv: ArrayLike) -> tuple[FloatArray, BoolAr
     uv = np.asarray(uv, dtype=float)
     xd = (uv[..., 0] - intrinsics.cx) / intrinsics.fx
     yd = (uv[..., 1] - intrinsics.cy) / intrinsics.fy
+    if not theta[4:].any():
+        ab = np.stack([xd, yd], axis=-1)
+        return ab, np.logical_and.reduce(np.isfinite(ab), axis=-1)
     k1, k2 = intrinsics.k1, intrinsics.k2
     fold = fold_radius(k1, k2)
     with np.errstate(all="ignore"):
