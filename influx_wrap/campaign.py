@@ -34,7 +34,7 @@ from influx_wrap.formats.influx import lens_settings, write_lens_settings
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.synth.simulation import Simulation
+from influx_wrap.simulation import Simulation
 from influx_wrap.workers import WorkerDied, parallel
 from influx_wrap.workspace import Workspace, file_hash, provenance
 

@@ -12,7 +12,7 @@ from influx_wrap.campaign import Job, Outcome, recorded_jobs, run_campaign, simu
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.synth.simulation import simulations
+from influx_wrap.simulation import simulations
 from influx_wrap.workers import WorkerDied
 from influx_wrap.workspace import Workspace
 

@@ -57,15 +57,6 @@ class Problem:
         """(C,) the view each chunk belongs to."""
         return np.repeat(np.arange(self.n_views), np.diff(self.first))
 
-    def scatter(self, per_slot: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Values (C, CHUNK, ...) to (V, T, ...), zero where a point was not seen."""
-        shape = (self.n_views, self.n_target_points, *per_slot.shape[2:])
-        result = np.zeros(shape, dtype=per_slot.dtype)
-        seen = self.point >= 0
-        views = np.broadcast_to(self.view_of_chunk[:, None], self.point.shape)
-        result[views[seen], self.point[seen]] = per_slot[seen]
-        return result
-
 
 def pack(observations: Observations) -> Problem:
     """Lay observations out for the kernels."""

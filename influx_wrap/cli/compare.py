@@ -30,7 +30,7 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.compare_figure import draw_epe, draw_errors
-from influx_wrap.synth.simulation import simulations
+from influx_wrap.simulation import simulations
 from influx_wrap.workspace import Workspace
 
 THRESHOLDS_PX = np.geomspace(0.01, 1000, 101)

@@ -27,7 +27,7 @@ from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.run_figure import draw_run
-from influx_wrap.synth.simulation import simulations
+from influx_wrap.simulation import simulations
 from influx_wrap.workspace import Workspace
 
 

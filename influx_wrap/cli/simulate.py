@@ -21,7 +21,7 @@ from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
-from influx_wrap.synth.simulation import SETTINGS, claim_folder, simulations
+from influx_wrap.simulation import SETTINGS, claim_folder, simulations
 
 NOISE = Noise()
 

@@ -158,7 +158,7 @@ def rollout(scene: Scene, order: FloatArray, options: IncrementalOptions = OPTIO
 
 
 def corners_used(scene: Scene, result: Rollout) -> BoolArray:
-    return scene.problem.scatter(result.weights) > 0
+    return twins.scatter(scene.problem, result.weights) > 0
 
 
 @pytest.mark.parametrize("seed", [41, 42])

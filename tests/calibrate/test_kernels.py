@@ -44,7 +44,7 @@ def plain_view(
     residual, jacobian = twins.view_system(
         THETA, scene.poses[view], observations.target.points, observations.uv[view], bow
     )
-    weight = np.repeat(scene.problem.scatter(weights)[view], 2)
+    weight = np.repeat(twins.scatter(scene.problem, weights)[view], 2)
     rows = np.repeat(seen, 2)
     return (weight * residual)[rows], (weight[:, None] * jacobian)[rows]
 
@@ -112,7 +112,7 @@ def test_gradient_is_the_slope_of_the_cost(scene: Scene) -> None:
     """d cost / d parameter = -2 g, by central differences of a cost made with OpenCV."""
     problem, weights = scene.problem, some_weights(scene.problem)
     observations, pose = scene.observations, scene.poses[0]
-    weight = problem.scatter(weights)[0][:, None]
+    weight = twins.scatter(problem, weights)[0][:, None]
 
     def cost(step: FloatArray) -> float:
         bent = twins.shaped(observations.target.points, BOW + step[8:11])
@@ -240,7 +240,7 @@ def test_residuals_and_cost(scene: Scene) -> None:
     problem, weights = scene.problem, some_weights(scene.problem)
     observations = scene.observations
     out = kernels.residuals(THETA, BOW, scene.poses, problem.data, problem.count, problem.first)
-    ours = problem.scatter(out)
+    ours = twins.scatter(problem, out)
     bent = twins.shaped(observations.target.points, BOW)
     expected = np.stack(
         [uv - opencv_project(THETA, pose, bent)
@@ -249,7 +249,7 @@ def test_residuals_and_cost(scene: Scene) -> None:
     expected[~observations.valid] = 0.0
     np.testing.assert_allclose(ours, expected, atol=1e-9)
 
-    weighted = problem.scatter(weights)[..., None] * expected
+    weighted = twins.scatter(problem, weights)[..., None] * expected
     for view, pose in enumerate(scene.poses):
         cost, _, _ = kernel_view(problem, weights, pose, view, BOW)
         assert cost == pytest.approx((weighted[view] ** 2).sum(), rel=1e-11)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project_with_jacobians
 from influx_wrap.model.pose import skew
 from influx_wrap.model.target import bow_basis
@@ -48,3 +49,13 @@ def schur(h: FloatArray, g: FloatArray, n: int) -> tuple[FloatArray, FloatArray]
     inverse = np.linalg.inv(h[n:, n:])
     coupling = h[:n, n:] @ inverse
     return h[:n, :n] - coupling @ h[n:, :n], g[:n] - coupling @ g[n:]
+
+
+def scatter(problem: Problem, per_slot: np.ndarray) -> np.ndarray:
+    """Values (C, CHUNK, ...) of a problem's slots to (V, T, ...), zero where nothing was seen."""
+    shape = (problem.n_views, problem.n_target_points, *per_slot.shape[2:])
+    result = np.zeros(shape, dtype=per_slot.dtype)
+    seen = problem.point >= 0
+    views = np.broadcast_to(problem.view_of_chunk[:, None], problem.point.shape)
+    result[views[seen], problem.point[seen]] = per_slot[seen]
+    return result
