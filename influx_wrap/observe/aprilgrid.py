@@ -24,9 +24,9 @@ import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
-from influx_wrap.errors import InputError
 from influx_wrap.model.intrinsics import BoolArray, FloatArray
 from influx_wrap.model.target import AprilGrid
+from influx_wrap.observe.detection import AmbiguousPicture, Detection, as_8_bit, nothing_found
 
 BORDER_PX = 4.0
 REDUCED_WIDTH_PX = 1750
@@ -45,27 +45,10 @@ MISFIT_PX, MISFIT_FACTOR = 0.5, 8.0
 DAMPING = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class Detection:
-    """Corners of one picture.
-
-    uv          (T, 2) pixels, centres at integers; NaN where not found
-    confidence  (T,) contrast around the corner relative to the board's, 0 where not found
-    """
-
-    uv: FloatArray
-    confidence: FloatArray
-
-    @property
-    def found(self) -> BoolArray:
-        """(T,) which corners were found."""
-        return self.confidence > 0
-
-
 def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
     """Find the corners of ``grid`` in a grey picture (H, W), 8 or 16 bit."""
-    image = _as_8_bit(image)
-    nothing = Detection(np.full((len(grid.points), 2), np.nan), np.zeros(len(grid.points)))
+    image = as_8_bit(image)
+    nothing = nothing_found(len(grid.points))
     tags, corners = _read_tags(image, grid)
     if len(tags) < MIN_TAGS:
         return nothing
@@ -112,16 +95,6 @@ def _misfits(fit: _Map, board: FloatArray, uv: FloatArray, found: BoolArray) -> 
     return off > max(MISFIT_PX, MISFIT_FACTOR * usual)
 
 
-def _as_8_bit(image: np.ndarray) -> np.ndarray:
-    if image.ndim != 2:
-        raise InputError(f"a grey picture (H, W) is needed, got {image.shape}.")
-    if image.dtype == np.uint16:
-        return cv2.convertScaleAbs(image, alpha=255 / max(int(image.max()), 1))
-    if image.dtype != np.uint8:
-        raise InputError(f"a picture of 8 or 16 bit is needed, got {image.dtype}.")
-    return image
-
-
 def _points_of_tags(grid: AprilGrid) -> np.ndarray:
     """(tags, 4) points of each tag in the order in which OpenCV lists a tag's corners.
 
@@ -155,7 +128,7 @@ def _read_tags(image: np.ndarray, grid: AprilGrid) -> tuple[np.ndarray, FloatArr
     ids, quads = ids[known], quads[known]
     values, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        raise InputError(
+        raise AmbiguousPicture(
             f"tag {int(values[np.argmax(counts > 1)])} is in the picture more than once: "
             "two boards, or a stray tag. Cover one of them."
         )
