@@ -1,85 +1,139 @@
-"""Corners of an AprilGrid in one picture, to a few hundredths of a pixel.
+"""Corners of an AprilGrid in one picture, to a hundredth of a pixel.
 
 Three steps, coarse to fine:
 
-1. Tags are read by OpenCV's marker detector in a reduced picture. Some are missed, and on
-   tilted boards some are read from an inner quadrilateral.
-2. The tags agree on where the board is: a smooth map from board to picture (a homography
-   and a polynomial, for the lens's distortion) is fitted to their corners, and tags that
+1. Tags are found as a lattice and read together, in a reduced picture (``lattice``).
+2. They agree on where the board is: a smooth map from board to picture (a homography
+   and a polynomial, for the lens's distortion) is fitted to their corners, and those that
    contradict it are thrown out.
-3. From the trusted corners the map is continued to their neighbours, ring by ring, so that
-   it never reaches far. Each predicted corner is a saddle point between two black and two
-   white fields: it is refined on the full picture, and trusted if the four fields look
-   like that and it did not run away. What does not fit the final map is left out.
+3. The map says where every corner must be and how the board lies there. Each is fitted to
+   the grey values of the full picture (``corner_kernels``); the map is fitted again, and
+   continued to corners that had no tag nearby, ring by ring, so that it never reaches far.
 
-Not there yet: boards tilted away at the rim of a wide-angle picture, where a tag's cells
-shrink to a few pixels, lose corners or keep ones that are off by pixels.
+A corner is kept if the picture around it looks as computed, if it is where the map of all
+the others has it, and if its own uncertainty is small. What is blurred, covered or too
+small fails there, and is missing rather than wrong.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
 from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.pattern import cell_pattern
+from influx_wrap.model.tag36h11 import TAG_CELLS
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.detection import AmbiguousPicture, Detection, as_8_bit, nothing_found
+from influx_wrap.observe.corner_kernels import IntArray, fit_corners
+from influx_wrap.observe.detection import Detection, as_8_bit, nothing_found
+from influx_wrap.observe.lattice import Tags, find_tags
 
 BORDER_PX = 4.0
 REDUCED_WIDTH_PX = 1750
-MIN_TAGS = 2
-ENOUGH_SHARE = 0.3
-"""So many of the board's tags are enough to know where all of them are."""
-REACH_OF_CELL = 0.8
-"""Half the refinement window in cells of a tag: the fields around a corner are wider."""
-WINDOW_PX = (2, 12)
-MIN_CELL_PX = 2.5
-"""Narrower cells of a tag run into each other; their corners cannot be told apart."""
-MIN_CONTRAST = 0.35
-"""Least contrast of a corner's fields, as a share of the board's own contrast."""
+DARK, VERY_DARK = 0.35, 0.2
+"""Shares of the brightness below which a tag is dark; a steep tone curve needs the second."""
+WINDOW_PX, WINDOW_CELLS = 6.0, 3.0
+"""Half the window around a corner: so many pixels, but no more than so many cells of a tag."""
+MIN_CELL_PX = 1.2
+"""Narrower cells of a tag run into each other."""
+FIRST_BLUR_PX = 0.9
+ITERATIONS = 8
+MIN_CORRELATION = 0.8
+MIN_CONTRAST = 0.3
+"""Least contrast of a corner, as a share of the board's own contrast."""
+MAX_SIGMA_PX = 0.3
+MIN_CORNERS = 12
+ENOUGH_SHARE = 0.25
+"""So many of the board's tags say where all of them are."""
 RING_TAGS, MAX_RINGS = 1.6, 12
-MISFIT_PX, MISFIT_FACTOR = 0.5, 8.0
+MISFIT_PX, MISFIT_FACTOR = 0.3, 6.0
 DAMPING = 1e-4
 
 
 def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
     """Find the corners of ``grid`` in a grey picture (H, W), 8 or 16 bit."""
     image = as_8_bit(image)
-    nothing = nothing_found(len(grid.points))
-    tags, corners = _read_tags(image, grid)
-    if len(tags) < MIN_TAGS:
-        return nothing
-    point = _points_of_tags(grid)[tags]
-    board = grid.points[:, :2]
-    good = _consistent(board[point], corners)
-    trusted = point[good].ravel()
-    if len(trusted) < 4 * MIN_TAGS:
-        return nothing
-    uv = np.full((len(board), 2), np.nan)
-    uv[trusted] = corners[good].reshape(-1, 2)
-    confidence = np.zeros(len(board))
-    fit = _fit_map(board[trusted], uv[trusted])
-    uv, confidence = _refine(image, grid, fit, np.isin(np.arange(len(board)), trusted))
+    tags = _find(image, grid)
+    if tags is None:
+        return nothing_found(len(grid.points))
+    board = _board(grid)
+    points, corners = _tag_corners(tags, grid)
+    fit = _robust_map(board.xy[points], corners)
+    if fit is None:
+        return nothing_found(len(grid.points))
 
-    reach = RING_TAGS * grid.tag_size_m * (1 + grid.tag_spacing)
-    tried = np.zeros(len(board), dtype=int)
+    uv, confidence = np.full((len(board.xy), 2), np.nan), np.zeros(len(board.xy))
+    reach = RING_TAGS * TAG_CELLS * (1 + grid.tag_spacing)
+    wanted = _distance(board.xy, board.xy[points]) < reach
+    tried = np.zeros(len(board.xy), dtype=int)
+    blur_px = FIRST_BLUR_PX
     for _ in range(MAX_RINGS):
+        tried[wanted] += 1
+        some_uv, some_confidence, blur_px = _refine(image, board, fit, wanted, blur_px)
+        uv[wanted], confidence[wanted] = some_uv, some_confidence
         found = confidence > 0
-        if found.sum() < 4 * MIN_TAGS:
-            return nothing
-        fit = _fit_map(board[found], uv[found])
-        ring = ~found & (tried < 2) & (_distance(board, board[found]) < reach)
-        if not ring.any():
+        if found.sum() < MIN_CORNERS:
+            return nothing_found(len(grid.points))
+        fit = _fit_map(board.xy[found], uv[found])
+        confidence[_misfits(fit, board.xy, uv, found)] = 0.0
+        found = confidence > 0
+        wanted = ~found & (tried < 2) & (_distance(board.xy, board.xy[found]) < reach)
+        if not wanted.any():
             break
-        tried[ring] += 1
-        ring_uv, ring_confidence = _refine(image, grid, fit, ring)
-        uv[ring], confidence[ring] = ring_uv[ring], ring_confidence[ring]
-    confidence[_misfits(fit, board, uv, confidence > 0)] = 0.0
     found = confidence > 0
     return Detection(np.where(found[:, None], uv, np.nan), confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Board:
+    """A grid in units of a tag's cell: corners ``xy`` (T, 2), the ``lines`` (T, 2) of the
+    pattern that cross there, the lines themselves and the cells between (+1 white, -1
+    black), with white around."""
+
+    xy: FloatArray
+    lines: IntArray
+    x_lines: FloatArray
+    y_lines: FloatArray
+    cells: FloatArray
+
+
+@lru_cache(maxsize=8)
+def _board(grid: AprilGrid) -> _Board:
+    cell_m = grid.tag_size_m / TAG_CELLS
+    pattern = cell_pattern(grid)
+    xy = grid.points[:, :2] / cell_m
+    x_lines, y_lines = pattern.x_m / cell_m, pattern.y_m / cell_m
+    lines = np.stack(
+        [np.searchsorted(x_lines, xy[:, 0] - 0.1), np.searchsorted(y_lines, xy[:, 1] - 0.1)], axis=1
+    )
+    return _Board(xy, lines, x_lines, y_lines, np.where(np.pad(pattern.black, 1), -1.0, 1.0))
+
+
+def _find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
+    """Tags, from as small a picture as will do; the most of them if it is never enough."""
+    first = max(1, round(image.shape[1] / REDUCED_WIDTH_PX))
+    smaller, larger = max(1, first // 2), 2 * first
+    ways = ((first, DARK), (smaller, DARK), (first, VERY_DARK), (larger, DARK))
+    best = None
+    for scale, dark_share in dict.fromkeys(ways):
+        tags = find_tags(image, grid, scale, dark_share)
+        if tags is not None and (best is None or len(tags.ids) > len(best.ids)):
+            best = tags
+        if best is not None and len(best.ids) >= ENOUGH_SHARE * grid.tag_rows * grid.tag_cols:
+            break
+    return best
+
+
+def _tag_corners(tags: Tags, grid: AprilGrid) -> tuple[IntArray, FloatArray]:
+    """Points (4 n,) of the board and where tags have them (4 n, 2)."""
+    rows, cols = np.divmod(tags.ids, grid.tag_cols)
+    width = 2 * grid.tag_cols
+    points = (2 * rows * width + 2 * cols)[:, None] + np.array([0, 1, width + 1, width])
+    return points.ravel(), tags.corners.reshape(-1, 2)
 
 
 def _distance(points: FloatArray, others: FloatArray) -> FloatArray:
@@ -89,68 +143,15 @@ def _distance(points: FloatArray, others: FloatArray) -> FloatArray:
 
 def _misfits(fit: _Map, board: FloatArray, uv: FloatArray, found: BoolArray) -> BoolArray:
     """(T,) found corners that lie off the smooth map of all of them."""
-    off = np.full(len(board), 0.0)
+    off = np.zeros(len(board))
     off[found] = np.linalg.norm(fit(board[found]) - uv[found], axis=1)
     usual = float(np.median(off[found])) if found.any() else 0.0
     return off > max(MISFIT_PX, MISFIT_FACTOR * usual)
 
 
-def _points_of_tags(grid: AprilGrid) -> np.ndarray:
-    """(tags, 4) points of each tag in the order in which OpenCV lists a tag's corners.
-
-    On a Kalibr sheet the first is the bottom-right one, then bottom-left, top-left,
-    top-right.
-    """
-    rows, cols = np.divmod(np.arange(grid.tag_rows * grid.tag_cols), grid.tag_cols)
-    width = 2 * grid.tag_cols
-    bottom_left = 2 * rows * width + 2 * cols
-    offsets = np.array([1, 0, width, width + 1])
-    return bottom_left[:, None] + offsets
-
-
-def _read_tags(image: np.ndarray, grid: AprilGrid) -> tuple[np.ndarray, FloatArray]:
-    """Tag ids (n,) and their corners (n, 4, 2), from as small a picture as will do."""
-    n_tags = grid.tag_rows * grid.tag_cols
-    coarsest = max(1, round(image.shape[1] / REDUCED_WIDTH_PX))
-    ids, quads = np.empty(0, dtype=np.int64), np.empty((0, 4, 2))
-    for scale in range(coarsest, 0, -1):
-        size = (image.shape[1] // scale, image.shape[0] // scale)
-        cropped = image[: size[1] * scale, : size[0] * scale]
-        reduced = cv2.resize(cropped, size, interpolation=cv2.INTER_AREA) if scale > 1 else image
-        corners, found, _ = _marker_detector().detectMarkers(reduced)
-        if found is not None and len(found) > len(ids):
-            ids = found.ravel().astype(np.int64)
-            # Pixel centres of the reduced picture lie between those of the full one.
-            quads = np.array(corners, dtype=float).reshape(-1, 4, 2) * scale + (scale - 1) / 2
-        if len(ids) >= ENOUGH_SHARE * n_tags:
-            break
-    known = ids < n_tags
-    ids, quads = ids[known], quads[known]
-    values, counts = np.unique(ids, return_counts=True)
-    if (counts > 1).any():
-        raise AmbiguousPicture(
-            f"tag {int(values[np.argmax(counts > 1)])} is in the picture more than once: "
-            "two boards, or a stray tag. Cover one of them."
-        )
-    return ids, quads
-
-
-def _marker_detector() -> cv2.aruco.ArucoDetector:
-    parameters = cv2.aruco.DetectorParameters()
-    parameters.markerBorderBits = 2
-    # Tags touch the small squares at their corners; only a small window keeps them apart.
-    parameters.adaptiveThreshWinSizeMin = 3
-    parameters.adaptiveThreshWinSizeMax = 3
-    parameters.minMarkerPerimeterRate = 0.01
-    parameters.polygonalApproxAccuracyRate = 0.05
-    parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_NONE
-    dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
-    return cv2.aruco.ArucoDetector(dictionary, parameters)
-
-
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """Board (x, y) in metres to pixels: a homography, then a polynomial correction."""
+    """Board (x, y) in cells to pixels: a homography, then a polynomial correction."""
 
     homography: FloatArray
     centre: FloatArray
@@ -171,7 +172,7 @@ def _monomials(p: FloatArray, n: int) -> FloatArray:
 
 def _fit_map(board: FloatArray, uv: FloatArray) -> _Map:
     """Least-squares map through points (n, 2) and pixels (n, 2)."""
-    homography, _ = cv2.findHomography(board, uv, 0)
+    homography = _homography(board, uv)
     base = cv2.perspectiveTransform(board[None], homography)[0]
     centre, scale = base.mean(axis=0), float(np.abs(base - base.mean(axis=0)).max())
     # Third order, fifth with corners enough to hold it.
@@ -180,88 +181,67 @@ def _fit_map(board: FloatArray, uv: FloatArray) -> _Map:
     # A little damping: with few tags the polynomial must not swing between them.
     damping = DAMPING * len(board) * np.eye(n)
     correction = np.linalg.solve(design.T @ design + damping, design.T @ (uv - base))
-    return _Map(np.asarray(homography, dtype=float), centre, scale, correction)
+    return _Map(homography, centre, scale, correction)
 
 
-def _consistent(board: FloatArray, quads: FloatArray) -> BoolArray:
-    """(n,) the tags (n, 4, 2) that agree with each other on where the board is."""
-    side = np.linalg.norm(np.roll(quads, 1, axis=1) - quads, axis=2).mean(axis=1)
-    tolerance = 0.12 * float(np.median(side))
-    flat_board, flat_uv = board.reshape(-1, 2), quads.reshape(-1, 2)
-    _, inlier = cv2.findHomography(flat_board, flat_uv, cv2.RANSAC, 3 * tolerance)
-    if inlier is None:
-        return np.zeros(len(quads), dtype=bool)
-    good = np.logical_and.reduce(inlier.reshape(-1, 4).astype(bool), axis=1)
-    for _ in range(5):
-        if good.sum() < MIN_TAGS:
-            break
-        fit = _fit_map(board[good].reshape(-1, 2), quads[good].reshape(-1, 2))
-        error = np.linalg.norm(fit(flat_board) - flat_uv, axis=1).reshape(-1, 4).max(axis=1)
-        again = error < tolerance
-        if np.array_equal(again, good):
-            break
-        good = again
-    return good
+def _homography(board: FloatArray, uv: FloatArray) -> FloatArray:
+    """(3, 3) from points (n, 2) to pixels (n, 2), by the direct linear transformation."""
+    to_board, to_uv = _normalisation(board), _normalisation(uv)
+    x, y = (board @ to_board[:2, :2] + to_board[:2, 2]).T
+    u, v = (uv @ to_uv[:2, :2] + to_uv[:2, 2]).T
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    above = np.stack([x, y, one, zero, zero, zero, -u * x, -u * y, -u], axis=1)
+    below = np.stack([zero, zero, zero, x, y, one, -v * x, -v * y, -v], axis=1)
+    _, vectors = np.linalg.eigh(above.T @ above + below.T @ below)
+    homography = np.linalg.solve(to_uv, vectors[:, 0].reshape(3, 3) @ to_board)
+    return np.asarray(homography / homography[2, 2])
+
+
+def _normalisation(points: FloatArray) -> FloatArray:
+    """(3, 3) that moves points (n, 2) to the origin and scales them to about 1."""
+    centre = points.mean(axis=0)
+    scale = 1 / float(np.abs(points - centre).mean())
+    return np.array([[scale, 0, -scale * centre[0]], [0, scale, -scale * centre[1]], [0, 0, 1]])
+
+
+def _robust_map(board: FloatArray, uv: FloatArray) -> _Map | None:
+    """The map that most of the points (n, 2) and pixels (n, 2) agree on."""
+    good = np.ones(len(board), dtype=bool)
+    for _ in range(4):
+        if good.sum() < MIN_CORNERS:
+            return None
+        fit = _fit_map(board[good], uv[good])
+        off = np.linalg.norm(fit(board) - uv, axis=1)
+        good = off < max(1.5, 3 * float(np.median(off)))
+    return fit
 
 
 def _refine(
-    image: np.ndarray, grid: AprilGrid, fit: _Map, wanted: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Corners (T, 2) and their confidence (T,), 0 where there is none; of those ``wanted``."""
-    board = grid.points[:, :2]
-    cell = grid.tag_size_m / 10
-    predicted = fit(board)
-    # Steps of one cell along the board's axes, in pixels.
-    right = fit(board + np.array([cell, 0.0])) - predicted
-    up = fit(board + np.array([0.0, cell])) - predicted
+    image: np.ndarray, board: _Board, fit: _Map, wanted: BoolArray, blur_px: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """Corners (n, 2) of the n ``wanted``, their confidence (n,), 0 where there is none, and
+    the picture's blur."""
+    xy = board.xy[wanted]
+    expected = fit(xy)
+    right = fit(xy + np.array([0.5, 0.0])) - fit(xy - np.array([0.5, 0.0]))
+    up = fit(xy + np.array([0.0, 0.5])) - fit(xy - np.array([0.0, 0.5]))
+    per_cell = np.stack([np.linalg.norm(right, axis=1), np.linalg.norm(up, axis=1)], axis=1)
     area = np.abs(right[:, 0] * up[:, 1] - right[:, 1] * up[:, 0])
-    narrow = area / np.maximum(np.linalg.norm(right, axis=1), np.linalg.norm(up, axis=1))
-
-    height, width = image.shape
-    inside = ((predicted >= BORDER_PX) & (predicted <= [width - 1 - BORDER_PX,
-              height - 1 - BORDER_PX])).all(axis=1) & (narrow > MIN_CELL_PX) & wanted  # fmt: skip
-    if not inside.any():
-        return predicted, np.zeros(len(board))
-    uv = predicted.copy()
-    usual = np.minimum(narrow, np.median(narrow[inside]))
-    halves = np.clip(np.rint(REACH_OF_CELL * usual), *WINDOW_PX).astype(int)
-    criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 1e-3)
-    for half in np.unique(halves[inside]).tolist():
-        same = inside & (halves == half)
-        points = predicted[same].astype(np.float32).reshape(-1, 1, 2)
-        refined = cv2.cornerSubPix(image, points, (half, half), (-1, -1), criteria)
-        uv[same] = refined.reshape(-1, 2)
-
-    confidence = np.zeros(len(board))
-    confidence[inside] = _contrast(image, grid, uv, right, up, inside)[inside]
-    strayed = np.linalg.norm(uv - predicted, axis=1) > np.maximum(1.5, 0.5 * narrow)
-    near_border = ((uv < BORDER_PX) | (uv > [width - 1 - BORDER_PX, height - 1 - BORDER_PX])).any(1)
-    bad = (confidence < MIN_CONTRAST) | strayed | near_border
-    confidence[bad] = 0.0
-    return uv, confidence
-
-
-def _contrast(
-    image: np.ndarray,
-    grid: AprilGrid,
-    uv: FloatArray,
-    right: FloatArray,
-    up: FloatArray,
-    inside: BoolArray,
-) -> FloatArray:
-    """(T,) how much brighter the white fields around corners are, relative to the board.
-
-    The weakest white field against the brightest black one: an occluded or blurred corner
-    has no contrast by that measure.
-    """
-    rows, cols = np.divmod(np.arange(len(uv)), 2 * grid.tag_cols)
-    # Into the tag the ink is black, and so is the small square opposite.
-    inward = np.stack([1 - 2 * (cols % 2), 1 - 2 * (rows % 2)], axis=1)
-    fields = []
-    for sx, sy in ((1, 1), (-1, -1), (1, -1), (-1, 1)):
-        offset = 0.75 * (sx * inward[:, :1] * right + sy * inward[:, 1:] * up)
-        at = (uv + offset).astype(np.float32)
-        fields.append(cv2.remap(image, at[:, :1], at[:, 1:], cv2.INTER_LINEAR)[:, 0].astype(float))
-    black, white = np.maximum(fields[0], fields[1]), np.minimum(fields[2], fields[3])
-    reference = np.median(np.maximum(white - black, 0)[inside])
-    return np.clip((white - black) / max(float(reference), 1.0), 0.0, 1.0)
+    narrow = area / per_cell.max(axis=1)
+    half = np.minimum(WINDOW_CELLS, WINDOW_PX / per_cell)
+    fitted = fit_corners(
+        image, expected, right, up, half, board.lines[wanted], board.x_lines, board.y_lines,
+        board.cells, blur_px, ITERATIONS,
+    )  # fmt: skip
+    uv, contrast, blur, correlation = fitted[:, :2], fitted[:, 2], fitted[:, 3], fitted[:, 4]
+    last = np.array(image.shape[::-1]) - 1
+    with np.errstate(invalid="ignore"):
+        good = (correlation > MIN_CORRELATION) & (narrow > MIN_CELL_PX)
+        good &= fitted[:, 5:].max(axis=1) < MAX_SIGMA_PX
+        good &= np.linalg.norm(uv - expected, axis=1) < np.maximum(1.5, narrow)
+        good &= ((uv >= BORDER_PX) & (uv <= last - BORDER_PX)).all(axis=1)
+        if good.any():
+            good &= contrast > MIN_CONTRAST * float(np.median(contrast[good]))
+    if good.any():
+        blur_px = float(np.median(blur[good]))
+    return uv, np.where(good, correlation, 0.0), blur_px

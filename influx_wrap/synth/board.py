@@ -5,6 +5,9 @@ of the printed pattern (``OVERHANG``) is beyond the picture's edge when the boar
 parallel to the sensor, so that the picture's rim, where distortion shows, is
 covered. A hand adds a little to every pose: ``JITTER_DEG`` about each axis, and
 ``JITTER`` of the distance in depth and of the footprint sideways.
+
+A wide lens sees a tilted board at the picture's rim almost edge-on. Nobody holds it so: it
+is turned back towards the camera until the view is at most ``MAX_INCIDENCE_DEG`` oblique.
 """
 
 from __future__ import annotations
@@ -24,8 +27,11 @@ JITTER = 0.02
 # Target +y is up and +z towards the viewer, camera +y is down and +z away from it.
 FRONTAL = np.diag([1.0, -1.0, -1.0])
 
-# Close to the fold of a barrel distortion a pixel is worth a huge step to the side.
-FOLD_MARGIN = 0.95
+MAX_INCIDENCE_DEG = 60.0
+
+# Close to the fold of a barrel distortion a pixel is worth a huge step to the side: the
+# board would be squeezed into a sliver.
+FOLD_MARGIN = 0.75
 
 
 def board_poses(
@@ -44,9 +50,20 @@ def board_poses(
 
     wobble = rotation_matrix(np.radians(JITTER_DEG) * rng.standard_normal((len(rotations), 3)))
     extent = np.array([*footprint_m(cfl_mm, fd_m, camera.sensor_mm), depth_m])
-    rotations = wobble @ rotations
     centres = centres + JITTER * extent * rng.standard_normal(centres.shape)
+    rotations = _turned_back(wobble @ rotations, centres)
     return rotations, centres - rotations @ middle
+
+
+def _turned_back(rotations: FloatArray, centres: FloatArray) -> FloatArray:
+    """Rotations (n, 3, 3) of boards at centres (n, 3), none seen too obliquely."""
+    normals = rotations[:, :, 2]
+    towards_camera = -centres / np.linalg.norm(centres, axis=1, keepdims=True)
+    axis = np.cross(normals, towards_camera)
+    sine = np.linalg.norm(axis, axis=1)
+    incidence = np.arctan2(sine, (normals * towards_camera).sum(axis=1))
+    excess = np.maximum(0.0, incidence - np.radians(MAX_INCIDENCE_DEG))
+    return rotation_matrix(axis * (excess / np.maximum(sine, 1e-12))[:, None]) @ rotations
 
 
 def _centres_m(

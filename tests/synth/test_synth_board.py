@@ -36,9 +36,20 @@ def test_five_orientations_of_twenty_positions(canon: Plan) -> None:
     flip = np.diag([1.0, -1, -1])
     about_x = np.array([[1, 0, 0], [0, c, -c], [0, c, c]]) @ flip
     about_y = np.array([[c, 0, c], [0, 1, 0], [-c, 0, c]]) @ flip
-    np.testing.assert_allclose(rotations[20], about_x, atol=1e-12)
-    np.testing.assert_allclose(rotations[60], about_y, atol=1e-12)
+    in_the_middle = 7
+    np.testing.assert_allclose(rotations[20 + in_the_middle], about_x, atol=1e-12)
+    np.testing.assert_allclose(rotations[60 + in_the_middle], about_y, atol=1e-12)
     np.testing.assert_allclose(np.linalg.det(rotations), 1)
+
+
+@pytest.mark.parametrize("name", ["z0f0", "z0f5", "z7f0"])
+def test_no_board_is_seen_edge_on(canon: Plan, name: str) -> None:
+    rotations, _, points = poses(canon, name)
+    middle = (points[:, 0] + points[:, -1]) / 2
+    towards_camera = -middle / np.linalg.norm(middle, axis=1, keepdims=True)
+    incidence_deg = np.degrees(np.arccos((rotations[:, :, 2] * towards_camera).sum(axis=1)))
+    assert incidence_deg.max() < synth_board.MAX_INCIDENCE_DEG + 1e-6
+    assert (incidence_deg > 40).sum() > 20
 
 
 @pytest.mark.usefixtures("steady")
