@@ -2,7 +2,7 @@
 
 Both kinds of board are a grid of cells between straight lines, with lines at uneven
 distances where an AprilGrid has gaps. So one table of cells serves the printer, who
-wants rectangles, and the renderer, who wants to know what is at a point.
+wants outlines, and the renderer, who wants to know what is at a point.
 
 Kalibr's AprilGrid has a black square in every corner of a tag, as wide as the gap,
 around the outside of the grid too: every corner of a tag is a crossing of two lines.
@@ -94,31 +94,50 @@ def ink(target: Target, x: ArrayLike, y: ArrayLike) -> BoolArray:
     return result
 
 
-def black_rectangles(target: Target) -> FloatArray:
-    """Rectangles (N, 4) x0, y0, x1, y1 in metres whose union is all that is black.
+def black_outlines(target: Target) -> list[FloatArray]:
+    """Closed outlines (n, 2) in metres of all that is black, with black to their left.
 
-    They are the runs of black cells along the rows and along the columns, so they
-    overlap: two black cells side by side are always inside one rectangle, and a
-    printer or a viewer that smooths edges draws no pale seam between them.
+    They meet in points but never overlap, and no two edges coincide. So, filled as one
+    shape by any rule, they leave no pale seam between black cells that touch, and a
+    viewer that smooths edges covers each of them once: it stays where it is.
     """
     pattern = cell_pattern(target)
-    along_x = _runs(pattern.black)
-    along_y = _runs(pattern.black.T)[:, [1, 0, 3, 2]]
-    x0, y0, x1, y1 = np.unique(np.concatenate([along_x, along_y]), axis=0).T
-    return np.column_stack([pattern.x_m[x0], pattern.y_m[y0], pattern.x_m[x1], pattern.y_m[y1]])
+    edges = _directed_edges(pattern.black)
+    ahead = {edge for edge in edges if edge[2] == 0}
+    outlines = []
+    for start in sorted(ahead):
+        if start not in ahead:
+            continue
+        corners: list[tuple[int, int]] = []
+        row, col, heading = start
+        while not corners or (row, col, heading) != start:
+            corners.append((row, col))
+            while (row, col, heading) in edges:
+                ahead.discard((row, col, heading))
+                row, col = row + _NORTH[heading], col + _EAST[heading]
+            # Left first: black cells that touch in a point only are not joined.
+            left, right = (heading + 1) % 4, (heading + 3) % 4
+            heading = left if (row, col, left) in edges else right
+        rows, cols = np.array(corners).T
+        outlines.append(np.column_stack([pattern.x_m[cols], pattern.y_m[rows]]))
+    return outlines
 
 
-def _runs(black: BoolArray) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Runs (N, 4) of black cells as first column, first row, column and row after the last;
-    equal runs in adjacent rows are one."""
-    steps = np.diff(np.pad(black, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    finished: list[tuple[int, int, int, int]] = []
-    open_runs: dict[tuple[int, int], int] = {}
-    for row, step in enumerate(np.vstack([steps, np.zeros_like(steps[:1])])):
-        starts, stops = np.flatnonzero(step == 1), np.flatnonzero(step == -1)
-        runs = list(zip(starts.tolist(), stops.tolist(), strict=True))
-        for start, stop in open_runs.keys() - set(runs):
-            finished.append((start, open_runs.pop((start, stop)), stop, row))
-        for run in runs:
-            open_runs.setdefault(run, row)
-    return np.array(finished, dtype=np.int64)
+_EAST, _NORTH = (1, 0, -1, 0), (0, 1, 0, -1)
+
+
+def _directed_edges(black: BoolArray) -> set[tuple[int, int, int]]:
+    """Edges between black and white cells as (row, column, heading): the line crossing
+    where one begins, and where it goes with black to its left (0 east, 1 north, ...)."""
+    padded = np.pad(black, 1).astype(np.int8)
+    rising, eastward = np.diff(padded, axis=0)[:, 1:-1], np.diff(padded, axis=1)[1:-1]
+    found: set[tuple[int, int, int]] = set()
+    for heading, where, shift in (
+        (0, rising == 1, (0, 0)),
+        (1, eastward == -1, (0, 0)),
+        (2, rising == -1, (0, 1)),
+        (3, eastward == 1, (1, 0)),
+    ):
+        begin = np.argwhere(where) + shift
+        found.update((row, col, heading) for row, col in begin.tolist())
+    return found

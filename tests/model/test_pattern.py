@@ -1,10 +1,12 @@
-"""The printed pattern, as cells, as rectangles and point by point."""
+"""The printed pattern, as cells, as outlines and point by point."""
 
+import cv2
 import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.pattern import black_rectangles, cell_pattern, ink
+from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.pattern import black_outlines, cell_pattern, ink
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
 
@@ -19,32 +21,39 @@ TARGETS = [
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_rectangles_cover_the_ink(target: Target) -> None:
+def test_outlines_surround_the_ink(target: Target) -> None:
+    """A point is black exactly if the outlines go round it once."""
     pattern = cell_pattern(target)
     rng = np.random.default_rng(1)
     margin = 0.1 * np.ptp(pattern.x_m)
     x = rng.uniform(pattern.x_m[0] - margin, pattern.x_m[-1] + margin, 5000)
     y = rng.uniform(pattern.y_m[0] - margin, pattern.y_m[-1] + margin, 5000)
-    x0, y0, x1, y1 = black_rectangles(target).T
-    covered = (x >= x0[:, None]) & (x < x1[:, None]) & (y >= y0[:, None]) & (y < y1[:, None])
-    np.testing.assert_array_equal(ink(target, x, y), covered.any(axis=0))
+    winding = np.zeros(len(x), dtype=int)
+    for outline in black_outlines(target):
+        (x0, y0), (x1, y1) = outline.T, np.roll(outline, -1, axis=0).T
+        upright = x0 == x1
+        assert (upright ^ (y0 == y1)).all()
+        assert (upright != np.roll(upright, 1)).all()
+        for at, low, high in zip(x0[upright], y0[upright], y1[upright], strict=True):
+            crosses = (x < at) & (y >= min(low, high)) & (y < max(low, high))
+            winding += crosses * int(np.sign(high - low))
+    np.testing.assert_array_equal(winding, ink(target, x, y))
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_adjacent_black_cells_share_a_rectangle(target: Target) -> None:
-    """Nothing is left for a smoothing viewer to draw a seam along."""
-    pattern = cell_pattern(target)
-    rectangles = black_rectangles(target)
-    assert (rectangles[:, :2] < rectangles[:, 2:]).all()
-    assert len(np.unique(rectangles, axis=0)) == len(rectangles)
-    xc, yc = ((line[1:] + line[:-1]) / 2 for line in (pattern.x_m, pattern.y_m))
-    x0, y0, x1, y1 = rectangles.T
-    in_x = (xc[:, None] > x0) & (xc[:, None] < x1)
-    in_y = (yc[:, None] > y0) & (yc[:, None] < y1)
-    for row, col in np.argwhere(pattern.black[:, :-1] & pattern.black[:, 1:]):
-        assert (in_y[row] & in_x[col] & in_x[col + 1]).any()
-    for row, col in np.argwhere(pattern.black[:-1] & pattern.black[1:]):
-        assert (in_y[row] & in_y[row + 1] & in_x[col]).any()
+def test_black_cells_are_joined_but_not_across_a_corner(target: Target) -> None:
+    """As many outlines around black as OpenCV finds 4-connected black regions."""
+    padded = np.pad(cell_pattern(target).black, 1).astype(np.uint8)
+    n_black = cv2.connectedComponents(padded, connectivity=4)[0] - 1
+    n_white = cv2.connectedComponents(1 - padded, connectivity=8)[0] - 1
+    areas = np.array([_signed_area(outline) for outline in black_outlines(target)])
+    assert (areas > 0).sum() == n_black
+    assert (areas < 0).sum() == n_white - 1
+
+
+def _signed_area(outline: FloatArray) -> float:
+    x, y = outline.T
+    return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))) / 2
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if getattr(t, "tag_spacing", 1) > 0])
