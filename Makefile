@@ -5,6 +5,15 @@ LENS ?= canon17
 BIN := .venv/bin
 STAMP := .venv/.installed
 
+# PyPI's Blender is for Python 3.11 and needs an older numpy: it has an environment of its own.
+PYTHON311 ?= python3.11
+BLENDER_BIN := .venv-blender/bin
+BLENDER_STAMP := .venv-blender/.installed
+BLENDER_TESTS := tests/synth/test_blender.py
+
+# What the tests marked "system" need of Debian, a line for each need.
+SYSTEM_PACKAGES += libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libsm6 libice6 libgl1 # Blender
+
 # Empty ones are left to the command's own defaults.
 DATA ?=
 OUT ?=
@@ -13,7 +22,7 @@ JOBS ?=
 COMMON := $(if $(OUT),--out "$(OUT)") $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help calibrate compare test test-system bench lint clean
+.PHONY: help calibrate compare test test-system system-packages bench lint clean
 
 help: ## this list
 	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N]"
@@ -28,10 +37,22 @@ compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lens
 test: $(STAMP) ## the tests that need nothing but Python
 	$(BIN)/pytest -n 2 -m "not system"
 
-test-system: $(STAMP) ## the tests that need Debian packages
-	@$(BIN)/pytest -m system; code=$$?; \
-	if [ $$code -eq 5 ]; then echo "There are no system tests yet: nothing to run, nothing to install."; \
-	else exit $$code; fi
+test-system: $(STAMP) $(BLENDER_STAMP) system-packages ## the tests that need Debian packages, and Blender
+	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)
+	@$(BIN)/pytest -m system $(BLENDER_TESTS:%=--ignore=%); code=$$?; \
+	if [ $$code -eq 5 ]; then echo "There are no other system tests."; else exit $$code; fi
+
+system-packages:
+	@missing=$$(for package in $(SYSTEM_PACKAGES); do \
+	dpkg-query --show --showformat '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || echo $$package; \
+	done | xargs); \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" -eq 0 ]; then as_root=; else as_root=sudo; fi; \
+	for tool in apt-get $$as_root; do command -v $$tool >/dev/null || { \
+	echo "The system tests need $$missing, but there is no $$tool to install them with. Install them, or what your system has in their place, then: make test-system SYSTEM_PACKAGES="; exit 1; }; done; \
+	echo "Installing $$missing"; \
+	$$as_root apt-get update -qq && \
+	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends $$missing
 
 bench: $(STAMP) ## how fast and how good, against OpenCV
 	$(BIN)/python -m benchmarks
@@ -41,8 +62,8 @@ lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-clean: ## remove .venv and everything made from the source; runs/ stays
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+clean: ## remove the environments and everything made from the source; runs/ stays
+	rm -rf .venv .venv-blender build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find influx_wrap tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml
@@ -50,4 +71,11 @@ $(STAMP): pyproject.toml
 	echo "influx_wrap needs Python 3.11 or newer; $(PYTHON) is older or missing. Try: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+$(BLENDER_STAMP): pyproject.toml
+	@$(PYTHON311) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
+	echo "Blender's tests need Python 3.11, neither older nor newer; $(PYTHON311) is something else or missing. Try: make test-system PYTHON311=FILE"; exit 1; }
+	$(PYTHON311) -m venv .venv-blender
+	$(BLENDER_BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[blender,video]" "pytest>=8"
 	@touch $@

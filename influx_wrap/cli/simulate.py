@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import track
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    track,
+)
 
 from influx_wrap.cli.options import (
     PATH,
     cells_option,
+    jobs_option,
     lens_argument,
     number,
     offset,
@@ -19,11 +28,27 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
+from influx_wrap.formats.video import SUFFIXES, check_codec
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
-from influx_wrap.simulation import SETTINGS, claim_folder, simulations
+from influx_wrap.simulation import (
+    SETTINGS,
+    Film,
+    Footage,
+    claim_folder,
+    film,
+    plan_film,
+    simulations,
+)
+from influx_wrap.synth.render import RenderOptions
 
 NOISE = Noise()
+
+# What a detector does wrong, which pictures leave to the detector; and what only they have.
+DETECTOR_OPTIONS = ("noise_px", "outliers", "missing_tags", "rtk_ball_m")
+PICTURE_OPTIONS = (
+    "views", "blur_px", "defocus_px", "image_noise", "vignetting", "renderer", "jobs",
+)  # fmt: skip
 
 
 @click.command("simulate")
@@ -86,10 +111,65 @@ NOISE = Noise()
     metavar="X,Y",
     help="Principal point's distance from the image centre.",
 )
+@click.option("--images", is_flag=True, help="Render a picture of every pose of a board.")
+@click.option("--video", is_flag=True, help="Render a video of a board moved from pose to pose.")
+@click.option(
+    "--views",
+    type=click.IntRange(min=1),
+    show_default="all",
+    help="How many poses to render, spread over tilts and positions.",
+)
+@click.option(
+    "--blur-px",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=0.7,
+    show_default=True,
+    help="Standard deviation of the lens's blur in a picture.",
+)
+@click.option(
+    "--defocus-px",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=0.0,
+    show_default=True,
+    help="Radius of the disc that defocus makes of a point.",
+)
+@click.option(
+    "--image-noise",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=2.0,
+    show_default=True,
+    help="Standard deviation of a pixel's noise, of 255.",
+)
+@click.option(
+    "--vignetting",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=0.0,
+    show_default=True,
+    help="Share of the light that is lost in the picture's corners.",
+)
+@click.option(
+    "--renderer",
+    type=click.Choice(("fast", "blender")),
+    default="fast",
+    show_default=True,
+    help="Our own, or Blender's Cycles for --images.",
+)
+@click.option(
+    "--codec",
+    type=click.Choice(tuple(SUFFIXES)),
+    default="h264",
+    show_default=True,
+    help="Of the video; ffv1 is lossless.",
+)
+@jobs_option
 @seed_option
-@click.pass_obj
+@click.pass_context
 def command(
-    catalogue: Path | None,
+    context: click.Context,
     lens: str,
     camera: str,
     out: Path,
@@ -101,15 +181,31 @@ def command(
     rtk_ball_m: float,
     breathing: float,
     pp_offset_px: tuple[float, float],
+    images: bool,
+    video: bool,
+    views: int | None,
+    blur_px: float,
+    defocus_px: float,
+    image_noise: float,
+    vignetting: float,
+    renderer: str,
+    codec: str,
+    jobs: int,
     seed: int,
 ) -> None:
     """Simulate experiments of LENS: what a real one would give, plus the truth.
 
+    That is what a detector reports; or with --images or --video the footage of a board, for
+    a detector to find it in. Rendering that was stopped goes on where it stopped when the
+    same command is given again.
+
     \b
     Example:
       influx-calib simulate canon17 --out sim --cells z3f2,z0f9 --outliers 0.02
+      influx-calib simulate canon17 --out film --cells z3f2 --video --views 30
     """
-    plan = planned(catalogue, lens, camera)
+    _check_combination(context, images=images, video=video)
+    plan = planned(context.obj, lens, camera)
     noise = Noise(
         corner_px=noise_px,
         outliers=outliers,
@@ -126,14 +222,31 @@ def command(
         pp_offset_px=pp_offset_px,
     )
     settings = {"breathing": breathing, "pp_offset_px": list(pp_offset_px), "seed": seed}
-    claim_folder(out, plan, noise, settings)
-    errors = Console(stderr=True)
-    for simulation in track(todo, "simulating", console=errors, transient=True):
-        name = simulation.cell.name
-        try:
-            simulation.write(out / name)
-        except InputError as error:
-            raise InputError(f"cell {name}: {error}") from None
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    if images or video:
+        options = RenderOptions(blur_px, defocus_px, image_noise, vignetting)
+        footage = Footage(options, codec if video else None, renderer, views)
+        if video:
+            check_codec(codec, plan.camera.image_size)
+        drones = [simulation.cell.name for simulation in todo if simulation.cell.board is None]
+        todo = tuple(simulation for simulation in todo if simulation.cell.board is not None)
+        if not todo:
+            raise InputError("none of these cells has a board, and only boards are rendered.")
+        films = [plan_film(simulation, footage) for simulation in todo]
+        claim_folder(out, plan, noise, settings | {"footage": footage.as_dict()})
+        if drones:
+            errors.print(
+                f"Left out, as only boards are rendered: the drone's cells {', '.join(drones)}."
+            )
+        _film_with_progress(films, out, jobs, errors)
+    else:
+        claim_folder(out, plan, noise, settings)
+        for simulation in track(todo, "simulating", console=errors, transient=True):
+            name = simulation.cell.name
+            try:
+                simulation.write(out / name)
+            except InputError as error:
+                raise InputError(f"cell {name}: {error}") from None
     cells_written = "1 cell" if len(todo) == 1 else f"{len(todo)} cells"
     answers().print(
         f"{cells_written} of {lens} simulated in {out}, beside the grid (plan.json) and all "
@@ -141,3 +254,37 @@ def command(
         f"Calibrate with: influx-calib run {lens} --data {out}",
         soft_wrap=True,
     )
+
+
+def _check_combination(context: click.Context, *, images: bool, video: bool) -> None:
+    """Refuse options that would be ignored."""
+    if images and video:
+        raise InputError("--images and --video exclude each other; give one of them.")
+    if images or video:
+        reason = "is the detector's business when pictures are rendered"
+        refused = dict.fromkeys(DETECTOR_OPTIONS, reason)
+    else:
+        refused = dict.fromkeys(PICTURE_OPTIONS, "needs --images or --video")
+    if not video:
+        refused["codec"] = "needs --video"
+    for name, reason in refused.items():
+        source = context.get_parameter_source(name)
+        if source is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} {reason}; leave it out.")
+    if context.params["renderer"] == "blender":
+        if video:
+            raise InputError("--renderer blender makes stills only; use it with --images.")
+        if context.params["bow_mm"] > 0:
+            raise InputError("--renderer blender cannot bend a board; leave out --bow-mm.")
+        if find_spec("bpy") is None:
+            raise InputError(
+                "--renderer blender needs Blender as a module, which is for Python 3.11 only: "
+                "pip install 'influx_wrap[blender]'."
+            )
+
+
+def _film_with_progress(films: list[Film], out: Path, jobs: int, console: Console) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        bar = progress.add_task("rendering", total=sum(one.n_frames for one in films))
+        film(films, out, processes=jobs, report=lambda frames: progress.advance(bar, frames))

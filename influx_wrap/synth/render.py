@@ -10,7 +10,9 @@ The lens's blur is a continuous function K of the position on the sensor, not a 
 over pixels: a mask lets an edge's profile depend on where between pixels it lies.
 Within a pixel K is replaced by its best linear fit, K ≈ mean + slope · offset, which
 needs of every pixel its mean brightness and its first moments, and no finer grid.
-At a blur of 0.7 px this is within 1 % of the contrast, at 0.4 px within 3 %.
+At a blur of 0.7 px this is within 1 % of the contrast, at 0.4 px within 3 %. A Gaussian is
+a product of a function of u and one of v; a disc of defocus is a short sum of such
+products, so that both go over the picture row by row and column by column.
 
 Brightness is linear in light, on the scale 0 to 255 of the picture.
 """
@@ -28,23 +30,29 @@ from scipy.signal import fftconvolve
 from scipy.special import ndtr, ndtri
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, unproject
+from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius
 from influx_wrap.model.pattern import cell_pattern
+from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Target
-from influx_wrap.synth.render_kernels import Plane, develop, expose, expose_blurred
+from influx_wrap.synth.motion import between
+from influx_wrap.synth.render_kernels import Plane, develop, expose, undistort_grid
 
 MARGIN_PX = 16
 """Pixels around the picture that are rendered too, for the blur to draw from."""
 
 _BEYOND_M = 1e6
-_ROWS_AT_ONCE = 8
 _GAUSSIAN_REACH = 4.0
 _FINE = 16
+_DISC_ERROR = 0.004
+# A smear this short is less than the blur of any lens.
+_SHARP_PX = 0.5
+_MOST_EXPOSURES = 64
 
 # The normal distribution in 65536 equally likely steps: noise by one look-up per pixel.
 _NORMAL = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
 
-_Scene = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+_Sheet = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+_Blur = tuple[Plane, Plane, Plane, Plane]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +70,9 @@ class RayGrid:
 def ray_grid(intrinsics: Intrinsics, image_size: tuple[int, int]) -> RayGrid:
     """The rays of a camera with pictures of (width, height) pixels; the last two are kept."""
     width, height = (n + 2 * MARGIN_PX + 1 for n in image_size)
-    u = np.arange(width) - MARGIN_PX - 0.5
     a, b = np.empty((height, width)), np.empty((height, width))
-    for start in range(0, height, _ROWS_AT_ONCE):
-        rows = slice(start, min(start + _ROWS_AT_ONCE, height))
-        v = np.arange(rows.start, rows.stop) - MARGIN_PX - 0.5
-        rays, _ = unproject(intrinsics, np.stack(np.meshgrid(u, v), axis=-1))
-        a[rows], b[rows] = rays[..., 0], rays[..., 1]
+    fold = fold_radius(intrinsics.k1, intrinsics.k2)
+    undistort_grid(intrinsics.array, fold, -MARGIN_PX - 0.5, -MARGIN_PX - 0.5, a, b)
     return RayGrid(image_size, a, b)
 
 
@@ -120,51 +124,71 @@ def render_board(
     translation: ArrayLike,
     options: RenderOptions,
     rng: np.random.Generator,
+    *,
+    bow_m: ArrayLike = (0.0, 0.0, 0.0),
 ) -> NDArray[np.uint8]:
     """Picture (H, W) of a board whose pose ``rotation`` (3, 3), ``translation`` (3,) in
-    metres takes its points to camera space. ``rng`` is drawn from only if there is noise."""
+    metres takes its points to camera space. ``bow_m`` (3,) are the coefficients of its
+    ``bow_basis``. ``rng`` is drawn from only if there is noise."""
     rotation, translation = np.asarray(rotation, dtype=float), np.asarray(translation, dtype=float)
-    if not rotation[:, 2] @ translation < 0:
+    if not _faces_camera(rotation, translation):
         raise InputError("the board shows its back to the camera; turn it to face the camera.")
-    to_board = np.linalg.inv(np.column_stack([rotation[:, :2], translation]))
-    x_lines, y_lines, value = _sheet(target, options)
-    before, moment_before = (
-        np.cumsum(value * weight, axis=1) - value * weight
-        for weight in (np.diff(x_lines), np.diff(x_lines**2) / 2)
-    )
-    scene = (to_board, x_lines, y_lines, value, before, moment_before)
-    light = _seen(rays, scene, options)
-
     width, height = rays.image_size
-    corner = max((width - 1) ** 2 + (height - 1) ** 2, 1)
-    noisy_shape = light.shape if options.noise > 0 else (0, 0)
-    draws = rng.integers(0, len(_NORMAL), noisy_shape, dtype=np.uint16)
-    grain = (options.noise * _NORMAL).astype(np.float32)
-    picture = np.empty(light.shape, dtype=np.uint8)
-    develop(light, options.background, options.vignetting / corner, grain, draws, picture)
-    return picture
-
-
-def _seen(rays: RayGrid, scene: _Scene, options: RenderOptions) -> Plane:
-    """Light (H, W) above the background that comes through the blur."""
-    width, height = rays.image_size
+    light = np.zeros((height, width), dtype=np.float32)
     reach = options.reach_px
-    corners = rays.a, rays.b, MARGIN_PX - reach
-    if options.defocus_px == 0:
-        light = np.empty((height, width), dtype=np.float32)
-        expose_blurred(*corners, *scene, *_gaussian_spread(options.blur_px, reach), light)
-        return light
-    planes = np.empty((3, height + 2 * reach, width + 2 * reach), dtype=np.float32)
-    expose(*corners, *scene, planes[0], planes[1], planes[2])
-    kernels = _disc_spread(options.blur_px, options.defocus_px, reach)
-    light = np.zeros(planes.shape[1:], dtype=np.float32)
-    for plane, kernel in zip(planes, kernels, strict=True):
-        light += cv2.filter2D(plane, -1, kernel)
-    return light[reach:-reach, reach:-reach]
+    sheet = _with_integrals(*sheet_cells(target, options))
+    blur = _blur(options.blur_px, options.defocus_px, reach)
+    placed = _placed(target, rotation, translation, np.asarray(bow_m, dtype=float))
+    expose(rays.a, rays.b, MARGIN_PX - reach, *placed, *sheet, *blur, light)
+    return _developed(light, options, rng)
 
 
-def _sheet(target: Target, options: RenderOptions) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lines in x and in y, and the brightness of the cells between them less the background:
+def render_moving(
+    rays: RayGrid,
+    target: Target,
+    rotations: FloatArray,
+    translations: FloatArray,
+    options: RenderOptions,
+    rng: np.random.Generator,
+    *,
+    bow_m: ArrayLike = (0.0, 0.0, 0.0),
+) -> NDArray[np.uint8]:
+    """Picture (H, W) of a board that moves from the first to the second of two poses
+    (2, 3, 3), (2, 3) while the shutter is open.
+
+    It is the mean of exposures 1.5 pixels apart. A long smear is made of larger pixels, of a
+    fifth of its length at most, so that it takes no longer than a short one.
+    """
+    smear_px = _smear_px(rays, target, rotations, translations)
+    if smear_px < _SHARP_PX:
+        (rotation,), (translation,) = between(rotations, translations, [0.5])
+        return render_board(rays, target, rotation, translation, options, rng, bow_m=bow_m)
+    block = min(max(int(smear_px / 5), 1), MARGIN_PX)
+    n = min(math.ceil(smear_px / (1.5 * block)), _MOST_EXPOSURES)
+    a, b = (np.ascontiguousarray(grid[::block, ::block]) for grid in (rays.a, rays.b))
+    light = np.zeros((a.shape[0] - 1, a.shape[1] - 1), dtype=np.float32)
+    sheet, bow_m = _with_integrals(*sheet_cells(target, options)), np.asarray(bow_m, dtype=float)
+    for pose in zip(*between(rotations, translations, (np.arange(n) + 0.5) / n), strict=True):
+        if _faces_camera(*pose):
+            expose(a, b, 0, *_placed(target, *pose, bow_m), *sheet, *_blur(0.0, 0.0, 0), light)
+    light /= n
+    if block > 1:
+        light = cv2.resize(light, None, fx=block, fy=block, interpolation=cv2.INTER_LINEAR)
+    if options.reach_px > 0:
+        mean_u, _, mean_v, _ = _blur(options.blur_px, options.defocus_px, options.reach_px)
+        pairs = zip(mean_u, mean_v, strict=True)
+        parts = [cv2.sepFilter2D(light, -1, along_u, along_v) for along_u, along_v in pairs]
+        light = np.sum(parts, axis=0)
+    width, height = rays.image_size
+    inner = light[MARGIN_PX : MARGIN_PX + height, MARGIN_PX : MARGIN_PX + width]
+    return _developed(np.ascontiguousarray(inner), options, rng)
+
+
+def sheet_cells(
+    target: Target, options: RenderOptions
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What is seen in the board's plane: lines in x (X,) and in y (Y,), in metres, and the
+    brightness (Y - 1, X - 1), of 255, of the cells between them less the background. They are
     the pattern, a frame of white paper around it, and a frame of nothing around that."""
     pattern = cell_pattern(target)
     lines = [pattern.x_m, pattern.y_m]
@@ -183,6 +207,54 @@ def _sheet(target: Target, options: RenderOptions) -> tuple[FloatArray, FloatArr
     )
     value = np.where(np.pad(pattern.black, 1), options.black, options.white) - options.background
     return x_lines, y_lines, np.pad(value, 1)
+
+
+def _faces_camera(rotation: FloatArray, translation: FloatArray) -> bool:
+    return bool(rotation[:, 2] @ translation < 0)
+
+
+def _smear_px(
+    rays: RayGrid, target: Target, rotations: FloatArray, translations: FloatArray
+) -> float:
+    """How far the board's fastest corner moves in the picture, distortion aside."""
+    low, high = target.points.min(axis=0), target.points.max(axis=0)
+    corners = np.array([[x, y, 0] for x in (low[0], high[0]) for y in (low[1], high[1])])
+    xyz = transform(rotations, translations, corners)
+    ab = xyz[..., :2] / np.maximum(xyz[..., 2:], 1e-3)
+    row, column = (n // 2 for n in rays.a.shape)
+    pixel = rays.a[row, column + 1] - rays.a[row, column]
+    return float(np.linalg.norm(ab[1] - ab[0], axis=-1).max() / pixel)
+
+
+def _placed(
+    target: Target, rotation: FloatArray, translation: FloatArray, bow_m: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What takes rays (a, b, 1) to the board's plane (3, 3), and what bends it (10,)."""
+    to_board = np.linalg.inv(np.column_stack([rotation[:, :2], translation]))
+    low, high = target.points[:, :2].min(axis=0), target.points[:, :2].max(axis=0)
+    camera = -rotation.T @ translation
+    return to_board, np.concatenate([bow_m, (low + high) / 2, (high - low) / 2, camera])
+
+
+def _developed(light: Plane, options: RenderOptions, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """The picture (H, W) of light above the background."""
+    height, width = light.shape
+    corner = max((width - 1) ** 2 + (height - 1) ** 2, 1)
+    noisy_shape = light.shape if options.noise > 0 else (0, 0)
+    draws = rng.integers(0, len(_NORMAL), noisy_shape, dtype=np.uint16)
+    grain = (options.noise * _NORMAL).astype(np.float32)
+    picture = np.empty(light.shape, dtype=np.uint8)
+    develop(light, options.background, options.vignetting / corner, grain, draws, picture)
+    return picture
+
+
+def _with_integrals(x_lines: FloatArray, y_lines: FloatArray, value: FloatArray) -> _Sheet:
+    """The sheet, with ∫ v dx and ∫ v x dx left of each cell."""
+    before, moment_before = (
+        np.cumsum(value * weight, axis=1) - value * weight
+        for weight in (np.diff(x_lines), np.diff(x_lines**2) / 2)
+    )
+    return x_lines, y_lines, value, before, moment_before
 
 
 def _fine_offsets(reach_px: int) -> FloatArray:
@@ -205,25 +277,50 @@ _SLOPE = _IN_PIXEL / np.sum(_IN_PIXEL**2)
 _MEAN = np.full(_FINE, 1 / _FINE)
 
 
-def _gaussian_spread(sigma_px: float, reach_px: int) -> tuple[Plane, Plane]:
-    """Mean and slope (2 r + 1,) within each pixel of a Gaussian blur along one axis."""
-    fine = _square_and_gaussian(_fine_offsets(reach_px), sigma_px).reshape(-1, _FINE)
-    fine /= (fine @ _MEAN).sum()
-    return (fine @ _MEAN).astype(np.float32), (fine @ _SLOPE).astype(np.float32)
+@lru_cache(maxsize=8)
+def _blur(sigma_px: float, radius_px: float, reach_px: int) -> _Blur:
+    """The blur as a sum of Q products of a function of u and one of v: mean and slope within
+    each pixel (Q, 2 r + 1) of those of u, and of those of v.
 
-
-def _disc_spread(sigma_px: float, radius_px: float, reach_px: int) -> tuple[Plane, Plane, Plane]:
-    """Mean and slopes in u and v (2 r + 1, 2 r + 1) of a disc with a Gaussian blur."""
+    A Gaussian is one product. A disc is a sum of its eigenfunctions, of which so many are
+    taken that no pixel is off by more than ``_DISC_ERROR`` of the contrast.
+    """
     along = _square_and_gaussian(_fine_offsets(reach_px), sigma_px)
+    if radius_px == 0:
+        return _products(along[:, None] / along.sum(), np.ones(1))
     n = math.ceil(radius_px * _FINE) + 1
     grid = np.arange(-n, n + 1) / _FINE
-    distance = np.hypot(grid, grid[:, None])
-    disc = np.clip((radius_px - distance) * _FINE + 0.5, 0, 1)
+    disc = np.clip((radius_px - np.hypot(grid, grid[:, None])) * _FINE + 0.5, 0, 1)
     fine = fftconvolve(np.outer(along, along), disc, mode="same")
-    blocks = fine.reshape(2 * reach_px + 1, _FINE, -1, _FINE)
-    blocks /= np.einsum("vjui,j,i->", blocks, _MEAN, _MEAN)
-    weights = (_MEAN, _MEAN), (_MEAN, _SLOPE), (_SLOPE, _MEAN)
-    mean, slope_u, slope_v = (
-        np.einsum("vjui,j,i->vu", blocks, *pair).astype(np.float32) for pair in weights
+    # Exactly even, or the eigenfunctions are not.
+    fine = fine + fine[::-1]
+    fine = fine + fine[:, ::-1]
+    fine = (fine + fine.T) / (2 * fine.sum())
+    weight, functions = np.linalg.eigh(fine)
+    order = np.argsort(-np.abs(weight))
+    weight, functions = weight[order], functions[:, order]
+    for terms in range(1, len(weight) + 1):
+        first = functions[:, :terms]
+        rest = fine - first * weight[:terms] @ first.T
+        if np.abs(_per_pixel(rest)).sum() < _DISC_ERROR:
+            break
+    total = float(weight[:terms] @ first.sum(axis=0) ** 2)
+    return _products(first, weight[:terms] / total)
+
+
+def _per_pixel(fine: FloatArray) -> FloatArray:
+    """Sums over the pixels of fine samples (n * _FINE, n * _FINE): (n, n)."""
+    n = len(fine) // _FINE
+    return fine.reshape(n, _FINE, n, _FINE).sum(axis=(1, 3))
+
+
+def _products(functions: FloatArray, weight: FloatArray) -> _Blur:
+    """Mean and slope in pixels of functions (n * _FINE, Q) of u, and of those of v, which
+    are the same times ``weight`` (Q,)."""
+    samples = functions.T.reshape(len(weight), -1, _FINE)
+    mean, slope = _FINE * samples @ _MEAN, _FINE * samples @ _SLOPE
+    scaled = mean * weight[:, None], slope * weight[:, None]
+    mean_u, slope_u, mean_v, slope_v = (
+        np.ascontiguousarray(part, dtype=np.float32) for part in (mean, slope, *scaled)
     )
-    return mean, slope_u, slope_v
+    return mean_u, slope_u, mean_v, slope_v

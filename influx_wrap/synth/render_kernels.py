@@ -1,4 +1,4 @@
-"""The renderer's hot loops: what each pixel sees of a table of cells, and its blur.
+"""The renderer's hot loops: a camera's rays, what each pixel sees of a table of cells, its blur.
 
 A pixel's four corners land on a quadrilateral of the board's plane. The light from it
 is the integral of the cells' brightness v over the quadrilateral, which Green's
@@ -17,6 +17,8 @@ function is in.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -26,6 +28,142 @@ from influx_wrap.model.intrinsics import FloatArray
 Plane = NDArray[np.float32]
 
 _FAR_M = 1e5
+# Beyond the sheet's rim, in half sizes of the grid of points, a bent board goes on flat.
+_BENT = 1.5
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _distort(
+    k1: float, k2: float, p1: float, p2: float, a: float, b: float
+) -> tuple[float, float, float, float, float]:
+    """Distorted (xd, yd) and the derivatives xd_a, xd_b = yd_a, yd_b."""
+    r2 = a * a + b * b
+    radial = 1 + r2 * (k1 + k2 * r2)
+    slope = 2 * k1 + 4 * k2 * r2
+    xd = a * radial + 2 * p1 * a * b + p2 * (r2 + 2 * a * a)
+    yd = b * radial + p1 * (r2 + 2 * b * b) + 2 * p2 * a * b
+    xd_a = radial + a * a * slope + 2 * p1 * b + 6 * p2 * a
+    xd_b = a * b * slope + 2 * p1 * a + 2 * p2 * b
+    yd_b = radial + b * b * slope + 6 * p1 * b + 2 * p2 * a
+    return xd, yd, xd_a, xd_b, yd_b
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _undistorted_radius(distorted: float, k1: float, k2: float, fold: float) -> float:
+    """Solve r (1 + k1 r^2 + k2 r^4) = distorted on [0, fold), good enough to polish."""
+    low, high = 0.0, fold
+    if math.isinf(fold):
+        high = max(distorted, 1e-3)
+        while high * (1 + high * high * (k1 + k2 * high * high)) < distorted:
+            high *= 2
+    r = min(distorted, high)
+    for _ in range(60):
+        value = r * (1 + r * r * (k1 + k2 * r * r)) - distorted
+        if value < 0:
+            low = r
+        else:
+            high = r
+        moved = r - value / (1 + r * r * (3 * k1 + 5 * k2 * r * r))
+        if not low < moved < high:
+            moved = 0.5 * (low + high)
+        done = abs(moved - r) <= 1e-6 * r
+        r = moved
+        if done:
+            break
+    return r
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _undistort(
+    k1: float, k2: float, p1: float, p2: float, fold: float, xd: float, yd: float
+) -> tuple[float, float]:
+    """The ray (a, b) of one distorted point, from nothing; NaN if there is none."""
+    distorted = math.hypot(xd, yd)
+    # No direction inside the fold gets further out than this, whatever the tangential part.
+    if math.isfinite(fold):
+        rim = fold * (1 + fold * fold * (k1 + k2 * fold * fold))
+        if distorted > rim + 4 * (abs(p1) + abs(p2)) * fold * fold:
+            return np.nan, np.nan
+    scale = 1.0
+    if distorted > 0:
+        scale = _undistorted_radius(distorted, k1, k2, fold) / distorted
+    a, b = xd * scale, yd * scale
+    for _ in range(20):
+        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a, b)
+        ex, ey = x - xd, y - yd
+        if not math.hypot(ex, ey) > 1e-14 * (1 + distorted):
+            break
+        determinant = x_a * y_b - x_b * x_b
+        a -= (y_b * ex - x_b * ey) / determinant
+        b -= (x_a * ey - x_b * ex) / determinant
+    x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a, b)
+    if (
+        math.hypot(x - xd, y - yd) < 1e-9 * (1 + distorted)
+        and a * a + b * b < fold * fold
+        and x_a * y_b - x_b * x_b > 0
+    ):
+        return a, b
+    return np.nan, np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _newton_row(
+    theta: FloatArray,
+    fold: float,
+    xd: FloatArray,
+    yd: float,
+    above: FloatArray,
+    above_b: FloatArray,
+    a: FloatArray,
+    b: FloatArray,
+    good: NDArray[np.bool_],
+) -> None:
+    """Rays a, b (W,) of a row by one Newton step from where the three rows ``above``,
+    ``above_b`` (3, W) point to; ``good`` (W,) where that was enough."""
+    k1, k2, p1, p2 = theta[4], theta[5], theta[6], theta[7]
+    far_a, middle_a, near_a = above[0], above[1], above[2]
+    far_b, middle_b, near_b = above_b[0], above_b[1], above_b[2]
+    for u in range(len(a)):
+        a0 = 3 * (near_a[u] - middle_a[u]) + far_a[u]
+        b0 = 3 * (near_b[u] - middle_b[u]) + far_b[u]
+        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a0, b0)
+        ex, ey = x - xd[u], y - yd
+        inverse = 1 / (x_a * y_b - x_b * x_b)
+        a1 = a0 - (y_b * ex - x_b * ey) * inverse
+        b1 = b0 - (x_a * ey - x_b * ex) * inverse
+        a[u], b[u] = a1, b1
+        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a1, b1)
+        miss = abs(x - xd[u]) + abs(y - yd)
+        good[u] = (
+            (miss <= 1e-14 * (1 + abs(xd[u]) + abs(yd)))
+            & (a1 * a1 + b1 * b1 < fold * fold)
+            & (x_a * y_b - x_b * x_b > 0)
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def undistort_grid(
+    theta: FloatArray, fold: float, u0: float, v0: float, a: FloatArray, b: FloatArray
+) -> None:
+    """Rays a, b (H, W) of the pixels (u0 + column, v0 + row), NaN where there is none.
+
+    ``theta`` (8,) are the intrinsics, ``fold`` the radius of the fold. Three rows are solved
+    point by point; the others follow from the rows above them.
+    """
+    height, width = a.shape
+    xd = (np.arange(width) + u0 - theta[2]) / theta[0]
+    good = np.zeros(width, dtype=np.bool_)
+    for row in range(height):
+        yd = (row + v0 - theta[3]) / theta[1]
+        good[:] = False
+        if row >= 3:
+            above, above_b = a[row - 3 : row], b[row - 3 : row]
+            _newton_row(theta, fold, xd, yd, above, above_b, a[row], b[row], good)
+        for u in range(width):
+            if not good[u]:
+                a[row, u], b[row, u] = _undistort(
+                    theta[4], theta[5], theta[6], theta[7], fold, xd[u], yd
+                )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -76,10 +214,29 @@ def _walk(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _bend_row(bow: FloatArray, x: FloatArray, y: FloatArray) -> None:
+    """Move the points x, y (n,) of the flat board along their rays to the bent one.
+
+    ``bow`` (10,) holds the coefficients of ``bow_basis``, the middle and half the size of
+    the points they refer to, each in x and y, and the camera's centre seen from the board.
+    """
+    for k in range(len(x)):
+        x0, y0 = x[k], y[k]
+        # A sheet is bent a little over its size: every round gains two digits or more.
+        for _ in range(6):
+            s = min(max((x[k] - bow[3]) / bow[5], -_BENT), _BENT)
+            t = min(max((y[k] - bow[4]) / bow[6], -_BENT), _BENT)
+            z = bow[0] * (1 - s * s) + bow[1] * (1 - t * t) + bow[2] * s * t
+            x[k] = x0 + z / bow[9] * (bow[7] - x0)
+            y[k] = y0 + z / bow[9] * (bow[8] - y0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _locate_row(
     a: FloatArray,
     b: FloatArray,
     to_board: FloatArray,
+    bow: FloatArray,
     x_lines: FloatArray,
     y_lines: FloatArray,
     x: FloatArray,
@@ -94,6 +251,8 @@ def _locate_row(
         scale = 1.0 / depth if depth > 0 else np.nan
         x[k] = (m[0, 0] * a[k] + m[0, 1] * b[k] + m[0, 2]) * scale
         y[k] = (m[1, 0] * a[k] + m[1, 1] * b[k] + m[1, 2]) * scale
+    if bow[0] != 0 or bow[1] != 0 or bow[2] != 0:
+        _bend_row(bow, x, y)
     i, j = 0, 0
     for k in range(len(a)):
         if not (abs(x[k]) < _FAR_M and abs(y[k]) < _FAR_M):
@@ -125,11 +284,15 @@ def _expose_row(
     light: Plane,
     light_u: Plane,
     light_v: Plane,
-) -> None:
-    """A row of pixels (W,) between the corners in row ``top`` of x, y (2, W + 1) and the other."""
+) -> tuple[int, int]:
+    """A row of pixels (W,) between the corners in row ``top`` of x, y (2, W + 1) and the other.
+
+    Returns the first pixel with light and the one after the last.
+    """
     bottom = 1 - top
     turn_row = (top, top, bottom, bottom, top)
     turn_col = (0, 1, 1, 0, 0)
+    first, after = len(light), 0
     for u in range(len(light)):
         i, j = col[0, u], row[0, u]
         light_u[u], light_v[u] = 0, 0
@@ -138,6 +301,8 @@ def _expose_row(
             & (j == row[0, u + 1]) & (j == row[1, u]) & (j == row[1, u + 1])
         ):  # fmt: skip
             light[u] = value[j, i]
+            if light[u] != 0:
+                first, after = min(first, u), u + 1
             continue
         i_low = min(i, col[0, u + 1], col[1, u], col[1, u + 1])
         if i_low < 0:
@@ -150,6 +315,7 @@ def _expose_row(
         for jj in range(j_low, j_high + 1):
             for ii in range(i_low, i_high + 1):
                 plain = plain and value[jj, ii] == value[j, i]
+        first, after = min(first, u), u + 1
         if plain:
             light[u] = value[j, i]
             continue
@@ -177,50 +343,7 @@ def _expose_row(
         light[u] = mean
         light_u[u] = (y_v * off_x - x_v * off_y) * inverse
         light_v[u] = (x_u * off_y - y_u * off_x) * inverse
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def expose(
-    a: FloatArray,
-    b: FloatArray,
-    skip: int,
-    to_board: FloatArray,
-    x_lines: FloatArray,
-    y_lines: FloatArray,
-    value: FloatArray,
-    before: FloatArray,
-    moment_before: FloatArray,
-    light: Plane,
-    light_u: Plane,
-    light_v: Plane,
-) -> None:
-    """Mean of ``value`` over every pixel, and its first moments about the pixel's centre.
-
-    ``a``, ``b`` (H + 2 skip + 1, W + 2 skip + 1) are the rays of the pixels' corners, the
-    outermost ``skip`` of which are not used; ``to_board`` (3, 3) takes (a, b, 1) to the
-    board's plane. ``value`` (rows, cols) holds the cells between
-    ``x_lines`` (cols + 1,) and ``y_lines`` (rows + 1,), which reach beyond ``_FAR_M``;
-    ``before`` and ``moment_before`` (rows, cols) are ∫ v dx and ∫ v x dx left of a cell.
-    ``light``, ``light_u``, ``light_v`` (H, W) are overwritten; 0 where a ray meets nothing.
-    """
-    height, width = light.shape
-    x, y = np.empty((2, width + 1)), np.empty((2, width + 1))
-    col = np.zeros((2, width + 1), dtype=np.int64)
-    row = np.zeros((2, width + 1), dtype=np.int64)
-    inner = slice(skip, skip + width + 1)
-    _locate_row(
-        a[skip][inner], b[skip][inner], to_board, x_lines, y_lines, x[0], y[0], col[0], row[0]
-    )
-    for v in range(height):
-        top, bottom = v % 2, 1 - v % 2
-        _locate_row(
-            a[skip + v + 1][inner], b[skip + v + 1][inner], to_board, x_lines, y_lines,
-            x[bottom], y[bottom], col[bottom], row[bottom],
-        )  # fmt: skip
-        _expose_row(
-            top, x, y, col, row, x_lines, y_lines, value, before, moment_before,
-            light[v], light_u[v], light_v[v],
-        )  # fmt: skip
+    return first, after
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -253,28 +376,32 @@ def _blur_row(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _blur_column(
-    rows: Plane, rows_v: Plane, last: int, mean: Plane, slope: Plane, out: Plane
+    rows: Plane, rows_v: Plane, last: int, mean: Plane, slope: Plane, start: int, out: Plane
 ) -> None:
-    """Blur across the rows of a ring (2 r + 1, W) whose newest is number ``last``: (W,)."""
+    """Add the blur across the rows of a ring (2 r + 1, W) whose newest is number ``last``
+    to ``out`` (n,), the pixels from ``start`` on."""
     taps = len(mean)
     r = taps // 2
-    centre = rows[(last - r) % taps]
+    here = slice(start, start + len(out))
+    centre = rows[(last - r) % taps][here]
     for u in range(len(out)):
-        out[u] = mean[r] * centre[u]
+        out[u] += mean[r] * centre[u]
     for k in range(1, r + 1):
         m, s = mean[r + k], slope[r + k]
         above, below = (last - r - k) % taps, (last - r + k) % taps
-        row0, row1, moment0, moment1 = rows[above], rows[below], rows_v[above], rows_v[below]
+        row0, row1 = rows[above][here], rows[below][here]
+        moment0, moment1 = rows_v[above][here], rows_v[below][here]
         for u in range(len(out)):
             out[u] += m * (row0[u] + row1[u]) + s * (moment1[u] - moment0[u])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expose_blurred(
+def expose(
     a: FloatArray,
     b: FloatArray,
     skip: int,
     to_board: FloatArray,
+    bow: FloatArray,
     x_lines: FloatArray,
     y_lines: FloatArray,
     value: FloatArray,
@@ -282,40 +409,72 @@ def expose_blurred(
     moment_before: FloatArray,
     mean: Plane,
     slope: Plane,
+    mean_v: Plane,
+    slope_v: Plane,
     out: Plane,
 ) -> None:
-    """``expose`` seen through a separable blur, row by row so that all stays in the cache.
+    """Add to ``out`` (H, W) the mean of ``value`` over every pixel, seen through a blur.
 
-    The blur's kernel is ``mean`` + ``slope`` * offset within each pixel; ``mean`` is even,
-    ``slope`` odd, both (2 r + 1,). ``out`` (H - 2 r, W - 2 r) is overwritten.
+    ``a``, ``b`` (H + 2 (skip + r) + 1, W + 2 (skip + r) + 1) are the rays of the pixels'
+    corners, the outermost ``skip`` of which are not used; ``to_board`` (3, 3) takes
+    (a, b, 1) to the board's plane, which ``bow`` (10,) bends (``_bend_row``). ``value``
+    (rows, cols) holds the cells between ``x_lines`` (cols + 1,) and ``y_lines``
+    (rows + 1,), which reach beyond ``_FAR_M``; ``before`` and ``moment_before``
+    (rows, cols) are ∫ v dx and ∫ v x dx left of a cell. A ray that meets nothing adds 0.
+
+    The blur is a sum of Q products of a function of u and one of v, which within each pixel
+    are ``mean`` + ``slope`` * offset, (Q, 2 r + 1) each; means are even, slopes odd. It is
+    done row by row, so that all stays in the cache.
     """
-    taps = len(mean)
+    terms, taps = mean.shape
     width = out.shape[1] + taps - 1
     light = np.empty(width, dtype=np.float32)
     light_u, light_v = np.empty_like(light), np.empty_like(light)
-    ring = np.empty((taps, out.shape[1]), dtype=np.float32)
-    ring_v = np.empty_like(ring)
+    ring = np.zeros((terms, taps, out.shape[1]), dtype=np.float32)
+    ring_v = np.zeros_like(ring)
+    # Where the rows of the ring have light; the rest is zero and needs no blur.
+    first, after = np.full(taps, out.shape[1]), np.zeros(taps, dtype=np.int64)
     x, y = np.empty((2, width + 1)), np.empty((2, width + 1))
     col = np.zeros((2, width + 1), dtype=np.int64)
     row = np.zeros((2, width + 1), dtype=np.int64)
     inner = slice(skip, skip + width + 1)
     _locate_row(
-        a[skip][inner], b[skip][inner], to_board, x_lines, y_lines, x[0], y[0], col[0], row[0]
+        a[skip][inner], b[skip][inner], to_board, bow, x_lines, y_lines, x[0], y[0], col[0], row[0]
     )
     for v in range(out.shape[0] + taps - 1):
         top, bottom = v % 2, 1 - v % 2
         _locate_row(
-            a[skip + v + 1][inner], b[skip + v + 1][inner], to_board, x_lines, y_lines,
+            a[skip + v + 1][inner], b[skip + v + 1][inner], to_board, bow, x_lines, y_lines,
             x[bottom], y[bottom], col[bottom], row[bottom],
         )  # fmt: skip
-        _expose_row(
+        lit, dark = _expose_row(
             top, x, y, col, row, x_lines, y_lines, value, before, moment_before,
             light, light_u, light_v,
         )  # fmt: skip
         slot = v % taps
-        _blur_row(light, light_u, light_v, mean, slope, ring[slot], ring_v[slot])
-        if v >= taps - 1:
-            _blur_column(ring, ring_v, v, mean, slope, out[v - taps + 1])
+        lit, dark = max(lit - taps + 1, 0), min(dark, out.shape[1])
+        for q in range(terms):
+            ring[q, slot][first[slot] : after[slot]] = 0
+            ring_v[q, slot][first[slot] : after[slot]] = 0
+            if lit < dark:
+                source = slice(lit, dark + taps - 1)
+                _blur_row(
+                    light[source], light_u[source], light_v[source], mean[q], slope[q],
+                    ring[q, slot][lit:dark], ring_v[q, slot][lit:dark],
+                )  # fmt: skip
+        first[slot], after[slot] = lit, dark
+        start, stop = first.min(), after.max()
+        if v >= taps - 1 and start < stop:
+            for q in range(terms):
+                _blur_column(
+                    ring[q],
+                    ring_v[q],
+                    v,
+                    mean_v[q],
+                    slope_v[q],
+                    start,
+                    out[v - taps + 1][start:stop],
+                )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -5,8 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
+from influx_wrap.formats.recording import read_recording, read_recording_truth
 from tests.cli.conftest import Invoke, assert_mistake
+
+SMALL_CAMERA = """kind: camera
+name: small
+sensor_width_mm: 28.25
+sensor_height_mm: 18.17
+width_px: 320
+height_px: 206
+"""
 
 
 def test_what_is_written(simulated: Path) -> None:
@@ -95,3 +105,79 @@ def test_a_cell_that_cannot_be_simulated_is_named(invoke: Invoke, tmp_path: Path
         "simulate", "canon17", "--out", tmp_path / "s", "--cells", "z7f0", "--missing-tags", 1
     )
     assert_mistake(result, "cell z7f0: there is no view")
+
+
+@pytest.fixture
+def small(tmp_path: Path, invoke: Invoke) -> Invoke:
+    """``simulate canon17`` with a camera of few pixels."""
+    (tmp_path / "catalogue").mkdir()
+    (tmp_path / "catalogue" / "small.yaml").write_text(SMALL_CAMERA)
+    start = ("--catalogue", tmp_path / "catalogue", "simulate", "canon17", "--camera", "small")
+    return lambda *arguments: invoke(*start, *arguments)
+
+
+def test_images_of_boards(small: Invoke, tmp_path: Path) -> None:
+    arguments = ("--out", tmp_path / "s", "--cells", "z7f7,z0f9", "--images", "--views", 2)
+    result = small(*arguments, "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "Left out, as only boards are rendered: the drone's cells z0f9." in result.stderr
+    assert "1 cell of canon17" in result.stdout
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == [
+        "plan.json",
+        "simulation.json",
+        "z7f7",
+    ]
+    recording = read_recording(tmp_path / "s" / "z7f7", load_catalogue().boards)
+    assert recording.is_stills
+    assert sorted(file.name for file in recording.footage.iterdir()) == ["000000.png", "000001.png"]
+    settings = json.loads((tmp_path / "s" / "simulation.json").read_text())
+    assert settings["footage"]["options"]["blur_px"] == 0.7
+    assert settings["footage"]["options"]["noise"] == 2
+    assert small(*arguments).exit_code == 0
+    assert_mistake(small(*arguments, "--blur-px", 1), "other settings")
+
+
+def test_a_lossless_video(small: Invoke, tmp_path: Path) -> None:
+    arguments = ("--out", tmp_path / "s", "--cells", "z7f7", "--video", "--codec", "ffv1")
+    result = small(*arguments, "--views", 1, "--jobs", 1, "--bow-mm", 1)
+    assert result.exit_code == 0, result.output
+    recording = read_recording(tmp_path / "s" / "z7f7", load_catalogue().boards)
+    assert (recording.footage.name, recording.is_stills) == ("clip.mkv", False)
+    truth = read_recording_truth(recording.folder)
+    assert truth is not None
+    assert truth.bow_m.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--images --video", "--images and --video exclude each other"),
+        ("--images --noise-px 0.1", "--noise-px is the detector's business"),
+        ("--video --missing-tags 0.1", "--missing-tags is the detector's business"),
+        ("--blur-px 1", "--blur-px needs --images or --video"),
+        ("--views 3", "--views needs --images or --video"),
+        ("--images --codec ffv1", "--codec needs --video"),
+        ("--video --renderer blender", "makes stills only"),
+        ("--images --renderer blender --bow-mm 1", "cannot bend a board"),
+        ("--images --blur-px 7", "reaches 29 px"),
+        ("--images --vignetting 2", "vignetting must be from 0 to 1"),
+        ("--images --cells z0f9", "none of these cells has a board"),
+        ("--images --views 0", "'--views'"),
+        ("--images --image-noise nan", "not a finite number"),
+    ],
+)
+def test_pictures_without_sense(invoke: Invoke, tmp_path: Path, options: str, words: str) -> None:
+    result = invoke("simulate", "canon17", "--out", tmp_path / "sim", *options.split())
+    assert_mistake(result, words)
+    assert not (tmp_path / "sim").exists()
+
+
+def test_blender_is_an_extra(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("influx_wrap.cli.simulate.find_spec", lambda name: None)
+    result = invoke(
+        "simulate", "canon17", "--out", tmp_path / "sim", "--images", "--renderer", "blender"
+    )
+    assert_mistake(result, "pip install 'influx_wrap[blender]'")
+    assert not (tmp_path / "sim").exists()

@@ -5,16 +5,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
-from scipy.optimize import least_squares
-from scipy.special import ndtr
 
+from benchmarks.render import fitted_corner
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project, unproject
+from influx_wrap.model.intrinsics import (
+    FloatArray,
+    Intrinsics,
+    project,
+    project_with_jacobians,
+    unproject,
+)
 from influx_wrap.model.pattern import ink
 from influx_wrap.model.pose import rotation_matrix
-from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.target import AprilGrid, Checkerboard, Target, bow_basis
 from influx_wrap.synth.board import FRONTAL
-from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
+from influx_wrap.synth.motion import between
+from influx_wrap.synth.render import (
+    MARGIN_PX,
+    RenderOptions,
+    ray_grid,
+    render_board,
+    render_moving,
+)
 
 Picture = NDArray[np.uint8]
 
@@ -80,6 +92,33 @@ def pixel_means(fine: FloatArray, n: int, margin: int) -> FloatArray:
     return means[margin : height - margin, margin : width - margin]
 
 
+@pytest.mark.parametrize(
+    "camera",
+    [
+        Intrinsics(120, 125, 55.3, 42.1, -0.2, 0.05, 1e-3, -2e-3),
+        Intrinsics(60, 60, 50.2, 30.7, -0.5),
+        Intrinsics(60, 61, 50.2, 30.7, -0.4, 0.02, 3e-3, 2e-3),
+        Intrinsics(90, 90, 50.2, 30.7, 0.3, 0.1, 2e-3, -1e-3),
+        Intrinsics(90, 90, 50.2, 30.7, -0.1, -0.2),
+        Intrinsics(90, 90, 50.2, 30.7),
+        Intrinsics(80, 80, -20.0, 30.7, -0.3, 0.03, 1e-3, 1e-3),
+    ],
+)
+def test_rays_are_those_of_the_camera_model(camera: Intrinsics) -> None:
+    rays = ray_grid(camera, (101, 66))
+    u, v = (np.arange(n + 2 * MARGIN_PX + 1) - MARGIN_PX - 0.5 for n in (101, 66))
+    expected, valid = unproject(camera, np.stack(np.meshgrid(u, v), axis=-1))
+    found = np.stack([rays.a, rays.b], axis=-1)
+    np.testing.assert_array_equal(np.isfinite(found).all(axis=-1), valid)
+    # Both stop at the same residual; next to the fold a residual is worth any distance.
+    directions = np.concatenate([expected, np.ones_like(expected[..., :1])], axis=-1)
+    *_, d_point = project_with_jacobians(camera, directions)
+    determinant = d_point[..., 0, 0] * d_point[..., 1, 1] - d_point[..., 0, 1] ** 2
+    steep = determinant > 1e-3 * camera.fx * camera.fy
+    assert steep.sum() > 0.9 * valid.sum() > 1000
+    np.testing.assert_allclose(found[steep], expected[steep], rtol=0, atol=1e-12)
+
+
 # 24 tags of a few pixels a cell, a corner of the sheet, far away and strongly tilted.
 VIEWS = [
     (Intrinsics(300, 300, 30.2, 22.7, -0.2, 0.05, 1e-3, -2e-3), 0.2, (0.3, -0.5, 0.4), 0.0),
@@ -102,7 +141,8 @@ def test_pixels_are_the_mean_of_what_they_see(
 
 
 @pytest.mark.parametrize(
-    ("blur_px", "defocus_px", "worst"), [(0.4, 0, 6), (0.7, 0, 2.5), (1.5, 0, 1.2), (0.5, 2.3, 1.5)]
+    ("blur_px", "defocus_px", "worst"),
+    [(0.4, 0, 6), (0.7, 0, 2.5), (1.5, 0, 1.2), (0.5, 2.3, 1.5), (0.5, 6, 1.5)],
 )
 def test_blur_is_that_of_a_continuous_picture(
     blur_px: float, defocus_px: float, worst: float
@@ -121,32 +161,6 @@ def test_blur_is_that_of_a_continuous_picture(
     difference = render(camera, GRID, at, options, size=SMALL) - expected
     assert np.abs(difference).max() < worst
     assert difference.std() < worst / 4
-
-
-def fitted_corner(picture: Picture, near: FloatArray, radius: int = 5) -> FloatArray:
-    """The crossing of two blurred edges that fits the pixels around ``near`` best."""
-    column, row = np.rint(near).astype(int)
-    window = picture[row - radius : row + radius + 1, column - radius : column + radius + 1]
-    v, u = np.mgrid[-radius : radius + 1, -radius : radius + 1].astype(float)
-
-    def misfit(p: FloatArray) -> FloatArray:
-        x, y, one, other, contrast, level, sigma = p
-        edges = (
-            2 * ndtr(((u - x) * np.sin(t) - (v - y) * np.cos(t)) / sigma) - 1 for t in (one, other)
-        )
-        first, second = edges
-        return (level + contrast * first * second - window).ravel()
-
-    angles = np.linspace(0, np.pi, 24, endpoint=False)
-    start_xy = near - (column, row)
-    starts = [
-        np.array([*start_xy, one, other, 100.0, 127.0, 0.8])
-        for one in angles
-        for other in (one + np.pi / 3, one + np.pi / 2, one + 2 * np.pi / 3)
-    ]
-    start = min(starts, key=lambda p: float(np.sum(misfit(p) ** 2)))
-    x, y = least_squares(misfit, start, method="lm").x[:2]
-    return np.array([column + x, row + y])
 
 
 def corner_errors(
@@ -188,6 +202,53 @@ def test_corners_of_a_checkerboard() -> None:
     errors = corner_errors(BARREL, CHECKERS, at, RenderOptions(blur_px=0.7), 1)
     assert len(errors) >= 25
     assert np.abs(errors).max() < 0.01
+
+
+def test_corners_of_a_bent_board() -> None:
+    at, bow_m = pose(GRID, 0.1, (0.3, -0.4, 0.1)), np.array([1e-3, -5e-4, 4e-4])
+    picture = render_board(
+        ray_grid(BARREL, SIZE), GRID, *at, RenderOptions(blur_px=0.7), np.random.default_rng(0),
+        bow_m=bow_m,
+    )  # fmt: skip
+    points = GRID.points + np.array([0, 0, 1]) * (bow_basis(GRID.points) @ bow_m)[:, None]
+    uv, valid = project(BARREL, points @ at[0].T + at[1])
+    flat, _ = project(BARREL, GRID.points @ at[0].T + at[1])
+    inside = valid & (uv > 10).all(axis=1) & (uv < np.array(SIZE) - 11).all(axis=1)
+    assert np.abs(uv - flat)[inside].max() > 3
+    errors = np.array([fitted_corner(picture, near) - near for near in uv[inside][::4]])
+    assert len(errors) >= 20
+    assert np.abs(errors).max() < 0.01
+
+
+@pytest.mark.parametrize("shift_m", [0.0002, 0.002, 0.01, 0.03, 0.08])
+@pytest.mark.parametrize("defocus_px", [0.0, 2.0])
+def test_a_moving_board_is_the_mean_over_the_exposure(shift_m: float, defocus_px: float) -> None:
+    size = (200, 140)
+    camera = Intrinsics(250, 250, 99.5, 69.5, -0.1)
+    options = RenderOptions(blur_px=0.7, defocus_px=defocus_px)
+    first = pose(GRID, 0.17, (0.3, -0.2, 0.1), -shift_m / 2)
+    last = pose(GRID, 0.17, (0.3, -0.2, 0.1 + 2 * shift_m), shift_m / 2)
+    rotations, translations = (np.stack(pair) for pair in zip(first, last, strict=True))
+    rng = np.random.default_rng(0)
+    rays = ray_grid(camera, size)
+    n = 200
+    poses = zip(*between(rotations, translations, (np.arange(n) + 0.5) / n), strict=True)
+    expected = np.mean([render_board(rays, GRID, *at, options, rng) for at in poses], axis=0)
+    found = render_moving(rays, GRID, rotations, translations, options, rng)
+    difference = found - expected
+    still = render_board(rays, GRID, *first, options, rng) - expected
+    # Not exact, but a smear: much nearer to the mean than any sharp picture is.
+    assert difference.std() < 0.25 * still.std()
+    assert np.abs(difference).max() < 0.4 * np.abs(still).max()
+    assert abs(difference.mean()) < 0.6
+
+
+def test_a_board_that_does_not_move_is_rendered_as_such() -> None:
+    at = pose(GRID, 0.15, (0.2, 0.1, 0))
+    rays, options = ray_grid(PLAIN, SIZE), RenderOptions(blur_px=0.7, noise=4)
+    twice = (np.stack([part, part]) for part in at)
+    moving = render_moving(rays, GRID, *twice, options, np.random.default_rng(3))
+    np.testing.assert_array_equal(moving, render(PLAIN, GRID, at, options, seed=3))
 
 
 def test_all_tags_of_a_full_size_board_are_read() -> None:
