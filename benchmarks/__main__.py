@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import accuracy, kalibr_reference, speed
+from benchmarks import accuracy, detection, kalibr_reference, render, speed
 from benchmarks.report import verdict
 
 
 def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", metavar="NAME", choices=("speed", "kalibr", "accuracy"),
-                        help="speed, kalibr or accuracy")  # fmt: skip
+    names = ("speed", "render", "detection", "kalibr", "accuracy")
+    parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
                         help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
     arguments = parser.parse_args()
@@ -30,6 +30,8 @@ def main() -> int:
         )
     parts: dict[str, Callable[[], bool]] = {
         "speed": lambda: speed.run(console),
+        "render": lambda: render.run(console),
+        "detection": lambda: detection.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }

@@ -2,6 +2,7 @@
 
 A cell is simulated if it is not a recorded one, read back like any experiment, and
 calibrated; what is on disk already and made from the same inputs is taken from there.
+Footage has become an experiment before (``recordings``), or its job says why it has not.
 The parent alone writes results, so a worker that dies leaves nothing behind, and a cell
 that fails is a record like any other: the others go on.
 """
@@ -31,6 +32,7 @@ from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
+from influx_wrap.formats.recording import RECORDING
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
@@ -45,7 +47,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """One cell: where its files are, how they are made if they are not, what to do with them."""
+    """One cell: where its files are, how they are made if they are not, what to do with them.
+
+    ``recording`` is the folder of the footage they are made from; ``failure`` says why they
+    could not be.
+    """
 
     cell: str
     lens: str
@@ -53,6 +59,8 @@ class Job:
     simulation: Simulation | None
     recipes: tuple[Recipe, ...]
     seed: int
+    recording: Path | None = None
+    failure: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -78,19 +86,27 @@ def simulated_jobs(
 
 
 def recorded_jobs(
-    folder: Path, lens: str, cells: str, recipes: Sequence[Recipe], seed: int
+    folder: Path,
+    lens: str,
+    cells: str,
+    recipes: Sequence[Recipe],
+    seed: int,
+    workspace: Workspace,
 ) -> list[Job]:
-    """A job for every sub-folder with an ``experiment.yaml``, zoom by zoom.
+    """A job for every sub-folder with an ``experiment.yaml`` or a ``recording.yaml``.
 
-    ``cells`` names some of them (``z3f2,z0f9``), or is ``all``.
+    They come zoom by zoom; what is made from a recording goes into the workspace. ``cells``
+    names some of them (``z3f2,z0f9``), or is ``all``.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; --data is a folder with one folder per cell.")
-    found = {path.parent.name: path.parent for path in folder.glob(f"*/{files.EXPERIMENT}")}
+    experiments = {path.parent.name for path in folder.glob(f"*/{files.EXPERIMENT}")}
+    footage = {path.parent.name for path in folder.glob(f"*/{RECORDING}")} - experiments
+    found = experiments | footage
     if not found:
         raise InputError(
-            f"{folder} has no sub-folder with an {files.EXPERIMENT}: there is no cell in it. "
-            "Make one with influx-calib simulate."
+            f"{folder} has no sub-folder with an {files.EXPERIMENT} or a {RECORDING}: there is "
+            "no cell in it. Make one with influx-calib simulate."
         )
     wanted = set(found) if cells == "all" else {name.strip() for name in cells.split(",")}
     known = sorted(found, key=_by_number)
@@ -98,7 +114,12 @@ def recorded_jobs(
         if name not in found:
             raise InputError(f"{folder} has no cell {name!r}; it has {', '.join(known)}.")
     chosen = [name for name in known if name in wanted]
-    return [Job(name, lens, found[name], None, tuple(recipes), seed) for name in chosen]
+    return [
+        Job(name, lens, workspace.data(name), None, tuple(recipes), seed, folder / name)
+        if name in footage
+        else Job(name, lens, folder / name, None, tuple(recipes), seed)
+        for name in chosen
+    ]
 
 
 def _by_number(name: str) -> list[str | int]:
@@ -131,8 +152,19 @@ def run_campaign(
     log.info("%d cells with %s", len(jobs), ", ".join(stores))
     records: dict[str, dict[str, Json]] = {name: {} for name in stores}
     remaining = []
+
+    def keep(outcome: Outcome) -> None:
+        _log(outcome)
+        stores[outcome.recipe].save(outcome.cell, outcome.record)
+        records[outcome.recipe][outcome.cell] = outcome.record
+        report(outcome)
+
     for job in jobs:
         pending = []
+        if job.failure is not None:
+            for recipe in job.recipes:
+                keep(_failed(job, recipe, job.failure))
+            continue
         for recipe in job.recipes:
             record = stores[recipe.name].finished(job.cell, _provenance(job, recipe))
             if record is None:
@@ -148,10 +180,7 @@ def run_campaign(
             if isinstance(outcomes, WorkerDied):
                 outcomes = [_failed(job, recipe, _death(outcomes)) for recipe in job.recipes]
             for outcome in outcomes:
-                _log(outcome)
-                stores[outcome.recipe].save(outcome.cell, outcome.record)
-                records[outcome.recipe][outcome.cell] = outcome.record
-                report(outcome)
+                keep(outcome)
     return {
         name: {job.cell: by_cell[job.cell] for job in jobs} for name, by_cell in records.items()
     }
@@ -192,8 +221,11 @@ def _failed(job: Job, recipe: Recipe, error: Exception, known: Json | None = Non
     details = None
     if isinstance(error, InputError):
         # Where the folder is differs from machine to machine, what is in it does not.
-        reason = str(error).replace(f"{job.folder}/", "").replace(str(job.folder), job.cell)
-        error = CalibrationError("input", reason.rstrip("."), "Mend it and run this again.")
+        reason = str(error)
+        for folder in filter(None, (job.recording, job.folder)):
+            reason = reason.replace(f"{folder}/", "").replace(str(folder), job.cell)
+        stage = "footage" if error is job.failure else "input"
+        error = CalibrationError(stage, reason.rstrip("."), "Mend it and run this again.")
     elif not isinstance(error, CalibrationError):
         details = "".join(traceback.format_exception(error))
         reason = f"unexpected {type(error).__name__}: {error}"

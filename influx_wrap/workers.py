@@ -11,10 +11,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import connection
 from typing import Any, Generic, TypeVar
 
@@ -34,18 +34,27 @@ def parallel(
 ) -> Generator[tuple[Task, Result | WorkerDied], None, None]:
     """Every task with its result, as they are completed.
 
-    ``function`` must be importable by the workers and is expected not to raise. When the
-    generator is closed, workers still busy are ended. For the main thread only.
+    A task is taken from ``tasks`` when a worker is free for it, not before: they may be
+    many, and large. ``function`` must be importable by the workers and is expected not to
+    raise. When the generator is closed, workers still busy are ended. For the main thread
+    only.
     """
-    waiting = deque(tasks)
+    waiting = iter(tasks)
     idle: list[_Worker[Task, Result]] = []
     busy: dict[connection.Connection, tuple[_Worker[Task, Result], Task]] = {}
     try:
-        while waiting or busy:
-            while waiting and len(busy) < processes:
-                worker, task = idle.pop() if idle else _Worker(function), waiting.popleft()
+        while True:
+            # All workers are started before the first is given a task, which it may take
+            # only once it is up.
+            new = [
+                (idle.pop() if idle else _Worker(function), task)
+                for task in islice(waiting, processes - len(busy))
+            ]
+            busy.update((worker.pipe, (worker, task)) for worker, task in new)
+            for worker, task in new:
                 worker.give(task)
-                busy[worker.pipe] = worker, task
+            if not busy:
+                return
             for pipe in connection.wait(list(busy)):
                 assert isinstance(pipe, connection.Connection)
                 worker, task = busy.pop(pipe)
@@ -91,8 +100,10 @@ class _Worker(Generic[Task, Result]):
 
 def _serve(pipe: connection.Connection, function: Callable[[Any], Any]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        pipe.send(function(pipe.recv()))
+    # A parent that was killed may be noticed here first, in the middle of a task's bytes.
+    with suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send(function(pipe.recv()))
 
 
 def _end_with_parent() -> None:

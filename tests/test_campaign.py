@@ -94,12 +94,12 @@ def test_a_dead_worker_is_recorded(
     assert all(record["status"] == "ok" for record in records.values())
 
 
-def test_recorded_cells_are_sorted_by_number(tmp_path: Path) -> None:
+def test_recorded_cells_are_sorted_by_number(tmp_path: Path, workspace: Workspace) -> None:
     for name in ("z10f0", "z2f10", "z2f9", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "experiment.yaml").touch()
     (tmp_path / "empty").mkdir()
-    found = recorded_jobs(tmp_path, "canon17", "all", [BATCH], 0)
+    found = recorded_jobs(tmp_path, "canon17", "all", [BATCH], 0, workspace)
     assert [job.cell for job in found] == ["b", "z2f9", "z2f10", "z10f0"]
-    found = recorded_jobs(tmp_path, "canon17", "z10f0, b", [BATCH], 0)
+    found = recorded_jobs(tmp_path, "canon17", "z10f0, b", [BATCH], 0, workspace)
     assert [job.cell for job in found] == ["b", "z10f0"]

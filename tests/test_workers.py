@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_deaths_cost_their_own_task_only(processes: int) -> None:
         3: WorkerDied(-signal.SIGKILL),
         4: WorkerDied(5),
     }
+
+
+def test_tasks_are_taken_when_a_worker_is_free() -> None:
+    taken: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(10, 16):
+            taken.append(number)
+            yield number
+
+    for n_done, _ in enumerate(parallel(square_or_die, numbers(), 2), start=1):
+        assert len(taken) <= n_done + 2
+    assert n_done == 6
 
 
 def test_closing_ends_busy_workers(tmp_path: Path) -> None:

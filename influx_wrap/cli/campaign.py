@@ -1,23 +1,70 @@
-"""The progress bar of commands that calibrate many cells."""
+"""Many cells observed and calibrated, with progress bars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 
 from influx_wrap.campaign import Job, Outcome, run_campaign
+from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.hardware import Board
+from influx_wrap.recordings import observe_recording
 from influx_wrap.workspace import Workspace
+
+
+def observe_with_progress(
+    jobs: Sequence[Job],
+    plan: Plan,
+    boards: Mapping[str, Board],
+    processes: int,
+    console: Console,
+) -> list[Job]:
+    """The jobs, those of recordings with their experiments made from the footage.
+
+    Footage that gives none becomes its job's failure.
+    """
+    observed = []
+    with progress_bar(console) as progress:
+        for job in jobs:
+            if job.recording is not None:
+                job = _observe(job, plan, boards, processes, progress)
+            observed.append(job)
+    return observed
+
+
+def _observe(
+    job: Job, plan: Plan, boards: Mapping[str, Board], processes: int, progress: Progress
+) -> Job:
+    assert job.recording is not None
+    task = progress.add_task(f"frames of {job.cell}", total=None)
+    try:
+        summary = observe_recording(
+            job.recording,
+            plan,
+            boards,
+            job.folder,
+            jobs=processes,
+            opened=lambda total: progress.update(task, total=total),
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(RESUME) from None
+    except Exception as error:
+        return replace(job, failure=error)
+    finally:
+        progress.remove_task(task)
+    if summary.truncated is not None:
+        progress.console.print(
+            f"[yellow]{job.cell}:[/] the footage is readable up to frame {summary.n_frames - 1}, "
+            f"then {escape(summary.truncated)}; going on with that."
+        )
+    return job
 
 
 def calibrate_with_progress(
@@ -29,18 +76,8 @@ def calibrate_with_progress(
     failures: bool = True,
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """``run_campaign`` with a bar, and ``failures`` shown as they happen."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
     resumed = 0
-    visible = console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not visible) as progress:
+    with progress_bar(console) as progress:
         task = progress.add_task("calibrating", total=sum(len(job.recipes) for job in jobs))
 
         def report(outcome: Outcome) -> None:
@@ -55,7 +92,7 @@ def calibrate_with_progress(
         try:
             records = run_campaign(jobs, stores, processes=processes, report=report)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("Resume with the same command.") from None
+            raise KeyboardInterrupt(RESUME) from None
     if resumed:
         console.print(f"{resumed} results were there already.")
     return records

@@ -18,7 +18,10 @@ from influx_wrap.errors import InputError
 
 COMMANDS = {
     "plan": "Which experiments to shoot for a lens, each with which target.",
+    "board": "A board to print, true to scale, with its target.yaml.",
     "simulate": "Make the experiments of a lens whose answer is known.",
+    "detect": "Corners of a board in all frames of a recording.",
+    "keyframes": "One sharp frame per pose of a recording, and what is missing.",
     "calibrate": "Intrinsics of one experiment from its observations.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
     "compare": "Original, modified and batch calibration side by side.",

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
-from influx_wrap.cli.campaign import calibrate_with_progress
+from influx_wrap.cli.campaign import calibrate_with_progress, observe_with_progress
 from influx_wrap.cli.options import (
     PATH,
     as_settings,
@@ -23,6 +23,7 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers, run_table, run_totals
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
+from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
@@ -33,7 +34,7 @@ from influx_wrap.workspace import Workspace
 
 @click.command("run")
 @lens_argument
-@click.option("--data", type=PATH, help="Folder with one experiment per sub-folder.")
+@click.option("--data", type=PATH, help="Folder with one experiment or recording per sub-folder.")
 @click.option("--out", type=PATH, show_default="runs/LENS", help="Folder of the run.")
 @cells_option
 @recipe_options
@@ -55,8 +56,10 @@ def command(
 ) -> None:
     """Calibrate all cells of LENS, and say how good each is.
 
-    Without --data the experiments are simulated. A run that was stopped goes on where
-    it stopped when the same command is given again. The exit code is 1 if a cell failed.
+    Without --data the experiments are simulated. Sub-folders of --data with a
+    recording.yaml (footage of a board) are turned into experiments first. A run that was
+    stopped goes on where it stopped when the same command is given again. The exit code is
+    1 if a cell failed.
 
     \b
     Example:
@@ -76,10 +79,13 @@ def command(
             f"{workspace.root / 'data'}."
         )
     else:
-        todo = recorded_jobs(data, lens, cells, [chosen], seed)
-        console.print(f"{len(todo)} experiments of {lens} from {data}.")
+        todo = recorded_jobs(data, lens, cells, [chosen], seed, workspace)
+        n_footage = sum(job.recording is not None for job in todo)
+        as_footage = f", {n_footage} of them as footage" if n_footage else ""
+        console.print(f"{len(todo)} experiments of {lens} from {data}{as_footage}.")
     with workspace.open():
         claim(workspace, plan)
+        todo = observe_with_progress(todo, plan, load_catalogue(catalogue).boards, jobs, console)
         stores = {chosen.name: workspace}
         records = calibrate_with_progress(todo, stores, jobs, console)[chosen.name]
         results = [CellResult.of(record) for record in records.values()]

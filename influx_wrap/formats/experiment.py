@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
-from influx_wrap.model.experiment import Cell
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
 from influx_wrap.model.observations import Observations
@@ -48,9 +48,22 @@ class StoredExperiment:
     truth: Truth | None
 
 
+class Setting(Protocol):
+    """What is written down of an experiment; a planned cell, for one, knows it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def target_name(self) -> str: ...
+    @property
+    def lfl_mm(self) -> float: ...
+    @property
+    def fd_m(self) -> float: ...
+
+
 def write_experiment(
     folder: Path,
-    cell: Cell,
+    cell: Setting,
     camera: Camera,
     lens_name: str,
     observations: Observations,

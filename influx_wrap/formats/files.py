@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import yaml
@@ -54,10 +54,18 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write ``data`` so that ``path`` is either the old file or the complete new one."""
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write in pieces, which becomes ``path`` when all of it is there."""
     temporary = _temporary(path)
     try:
         try:
-            temporary.write_bytes(data)
+            with temporary.open("wb") as file:
+                yield file
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

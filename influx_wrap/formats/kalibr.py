@@ -27,6 +27,7 @@ from influx_wrap.formats.files import (
     reading,
     write_text,
 )
+from influx_wrap.model.intrinsics import BoolArray, FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
 
@@ -146,14 +147,22 @@ def read_observations(
 
 def write_observations(coords_path: Path, successes_path: Path, observations: Observations) -> None:
     """Write the two CSV files; points that were not found get the coordinates 0,0."""
-    n_points = observations.uv.shape[1]
-    ids = np.repeat(observations.view_ids, n_points).tolist()
-    found = observations.valid.ravel()
-    uv = np.where(found[:, None], observations.uv.reshape(-1, 2), 0.0).tolist()
-    coords = [f"{i},{u:.9f},{v:.9f}\n" for i, (u, v) in zip(ids, uv, strict=True)]
-    successes = [f"{i},{int(ok)}\n" for i, ok in zip(ids, found.tolist(), strict=True)]
-    write_text(coords_path, "".join(coords))
-    write_text(successes_path, "".join(successes))
+    write_text(coords_path, coords_rows(observations.view_ids, observations.uv, observations.valid))
+    write_text(successes_path, successes_rows(observations.view_ids, observations.valid))
+
+
+def coords_rows(view_ids: NDArray[np.int64], uv: FloatArray, valid: BoolArray) -> str:
+    """Rows of ``coords_2d.csv`` for views (V,) with pixels (V, T, 2), where ``valid`` (V, T)."""
+    ids = np.repeat(view_ids, uv.shape[1]).tolist()
+    pixels = np.where(valid[..., None], uv, 0.0).reshape(-1, 2).tolist()
+    return "".join([f"{i},{u:.9f},{v:.9f}\n" for i, (u, v) in zip(ids, pixels, strict=True)])
+
+
+def successes_rows(view_ids: NDArray[np.int64], valid: BoolArray) -> str:
+    """Rows of ``successes.csv`` for views (V,) with ``valid`` (V, T)."""
+    ids = np.repeat(view_ids, valid.shape[1]).tolist()
+    found = valid.ravel().tolist()
+    return "".join([f"{i},{int(ok)}\n" for i, ok in zip(ids, found, strict=True)])
 
 
 def _check_rows_agree(

@@ -10,7 +10,9 @@ rotation flags are ignored. 8 bits stay ``uint8``; more bits become ``uint16`` s
 full range, so that 65535 is the top of the scale whether a recording has 10, 12 or 16.
 
 A recording that ends early or is damaged yields what can be trusted; ``TruncatedInput``
-follows in place of the regular end and says how far the recording is readable.
+follows in place of the regular end and says how far the recording is readable. Damage in
+the middle is noticed as far as a codec has checksums or an order that can be broken;
+bytes overwritten in a ProRes, DNxHD, HEVC or JPEG picture may show as wrong pixels only.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +49,9 @@ Picture: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 ARRI = (".ari", ".arx", ".mxf")
+MXF_HEADER_BYTES = 1 << 20
+READ_AHEAD = 4
+"""How many pictures of a folder are decoded at once: a PNG takes as long as its corners."""
 
 
 class TruncatedInput(InputError):
@@ -55,6 +64,7 @@ class TruncatedInput(InputError):
             "Copy the recording again, or go on with the readable part."
         )
         self.n_read = n_read
+        self.problem = problem
 
 
 class FrameSource(ABC):
@@ -79,11 +89,12 @@ class FrameSource(ABC):
             raise InputError(f"{self.path}: frames are counted from 0, got {start}.")
         if stop is not None and stop <= start:
             return iter(())
-        return islice(self._frames(start), None if stop is None else stop - start)
+        return islice(self._frames(start, stop), None if stop is None else stop - start)
 
     @abstractmethod
-    def _frames(self, start: int) -> Iterator[tuple[int, Picture]]:
-        """(index, picture) of all frames from ``start`` on."""
+    def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
+        """(index, picture) of all frames from ``start`` on; those from ``stop`` on need not be
+        there, nor be without fault."""
 
     def _check_size(self, index: int, name: str, size: tuple[int, int]) -> None:
         if size != self.image_size:
@@ -103,9 +114,22 @@ def open_frames(path: Path) -> FrameSource:
     try:
         return _Video(path)
     except InputError:
-        if path.suffix.lower() not in ARRI:
+        if not _is_arriraw(path):
             raise
     return _Arriraw(path)
+
+
+def _is_arriraw(path: Path) -> bool:
+    """True for ARRI's own files, and for MXF files that say they come from ARRI's camera.
+
+    FFmpeg cannot decode those; another MXF file that it cannot decode is damaged.
+    """
+    suffix = path.suffix.lower()
+    if suffix != ".mxf":
+        return suffix in ARRI
+    with reading(path), path.open("rb") as file:
+        header = file.read(MXF_HEADER_BYTES)
+    return any("ARRI".encode(coding) in header for coding in ("ascii", "utf-16-be", "utf-16-le"))
 
 
 def _open_folder(path: Path) -> FrameSource:
@@ -129,9 +153,9 @@ class _Pictures(FrameSource):
         first = self._read(0)
         self.image_size = (first.shape[1], first.shape[0])
 
-    def _frames(self, start: int) -> Iterator[tuple[int, Picture]]:
-        for index in range(start, len(self._files)):
-            picture = self._read(index)
+    def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
+        last = len(self._files) if stop is None else min(stop, len(self._files))
+        for index, picture in _read_ahead(self._read, range(start, last)):
             name = f" ({self._files[index].name})"
             self._check_size(index, name, (picture.shape[1], picture.shape[0]))
             yield index, picture
@@ -152,6 +176,20 @@ class _Pictures(FrameSource):
         if picture.dtype not in (np.uint8, np.uint16):
             raise InputError(f"{file} has {picture.dtype} pixels; 8 or 16 bits are needed.")
         return cast(Picture, picture)
+
+
+def _read_ahead(read: Callable[[int], Picture], indices: range) -> Iterator[tuple[int, Picture]]:
+    """(index, its picture) in order, while threads read the next ones."""
+    threads = ThreadPoolExecutor(READ_AHEAD)
+    pending = deque(threads.submit(read, index) for index in indices[:READ_AHEAD])
+    try:
+        for index in indices:
+            picture = pending.popleft().result()
+            if index + READ_AHEAD in indices:
+                pending.append(threads.submit(read, index + READ_AHEAD))
+            yield index, picture
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def _natural_key(path: Path) -> tuple[list[tuple[int, str]], str]:
@@ -175,13 +213,23 @@ class _Video(FrameSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_strict = True
         with self._opened() as (_, stream):
             self.image_size = (stream.width, stream.height)
             self.n_frames = stream.frames or None
         try:
-            next(self._frames(0))
+            self._check_beginning()
+        except TruncatedInput:
+            # A clip cut out of a longer one may begin with a picture that others before it
+            # belong to; FFmpeg gets over that if it need not be strict.
+            self._is_strict = False
+            self._check_beginning()
+
+    def _check_beginning(self) -> None:
+        try:
+            next(self._frames(0, 1))
         except StopIteration:
-            raise InputError(f"{path} has no video frame.") from None
+            raise InputError(f"{self.path} has no video frame.") from None
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
@@ -200,17 +248,56 @@ class _Video(FrameSource):
             if stream.codec_context is None or stream.width == 0:
                 raise InputError(f"{self.path} has a video stream that FFmpeg cannot decode.")
             stream.thread_type = "AUTO"
+            if self._is_strict:
+                # What fails a check is an error, not something to be made up.
+                stream.codec_context.options = {"err_detect": "crccheck+explode"}
             yield container, stream
 
-    def _frames(self, start: int) -> Iterator[tuple[int, Picture]]:
+    def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
+        first = self._keyframe_before(start) if start else None
         with self._opened() as (container, stream):
             progress = _Progress(self.path)
+            if first is not None:
+                container.seek(first.time, stream=stream)
+                progress.skip(first.index)
             for frame in self._decoded(container, stream, progress, start):
                 index = progress.n_frames
                 self._check_size(index, "", (frame.width, frame.height))
                 if index >= start:
                     yield index, _grey(frame)
                 progress.n_frames += 1
+
+    def _keyframe_before(self, start: int) -> _Keyframe | None:
+        """The last frame up to ``start`` at which reading can begin; None for frame 0.
+
+        An MP4 or MOV file has an index of all frames in the order of decoding. The number
+        of a keyframe in it is the frame's, if no picture decoded after it is shown before.
+        """
+        av = _import_av(self.path)
+        with self._opened() as (container, stream):
+            entries = list(getattr(stream, "index_entries", ()))
+            indexed = "mp4" in container.format.name and len(entries) == stream.frames
+            if not indexed or any(entry.is_discard for entry in entries):
+                return None
+            keys = [i for i, entry in enumerate(entries) if entry.is_keyframe]
+            index = max((i for i in keys if i <= start), default=0)
+            if index == 0:
+                return None
+            length = min((i for i in keys if i > index), default=len(entries)) - index
+            try:
+                first = next(container.demux(stream))
+                # A file is searched by the time of showing; all keyframes wait equally long.
+                wait = (first.pts or 0) - (first.dts or 0)
+                time = entries[index].timestamp + wait
+                container.seek(time, stream=stream)
+                packets = islice(container.demux(stream), length)
+                times = [(packet.pts, packet.dts) for packet in packets]
+            except av.FFmpegError:
+                return None
+            shown = [pts for pts, _ in times if pts is not None]
+            if len(shown) < length or times[0] != (time, time - wait) or min(shown) < time:
+                return None
+            return _Keyframe(index, time)
 
     def _decoded(
         self,
@@ -221,7 +308,8 @@ class _Video(FrameSource):
     ) -> Iterator[VideoFrame]:
         """The frames in order; those before ``start`` may be left out if counted."""
         av = _import_av(self.path)
-        skip = start if stream.codec_context.codec.intra_only else 0
+        codec = stream.codec_context.codec
+        skip = start - progress.n_frames if codec.intra_only else 0
         try:
             for packet in container.demux(stream):
                 if packet.size == 0:
@@ -233,6 +321,8 @@ class _Video(FrameSource):
                     skip -= 1
                     progress.n_frames += 1
                     continue
+                if codec.name == "ffv1" and not progress.is_sound_ffv1(bytes(packet)):
+                    raise progress.stopped("the picture is damaged")
                 yield from progress.checked(packet.decode())
         except av.FFmpegError as error:
             raise progress.stopped(f"FFmpeg reports {_complaint(error)}") from None
@@ -250,6 +340,14 @@ class _Video(FrameSource):
             raise progress.stopped(f"FFmpeg reports {_complaint(error)}") from None
 
 
+@dataclass(frozen=True)
+class _Keyframe:
+    """A frame's index, and when it is shown, in the stream's unit."""
+
+    index: int
+    time: int
+
+
 class _Progress:
     """How far a video was read, and whether it ended where it says it does."""
 
@@ -259,6 +357,11 @@ class _Progress:
         self._n_packets = 0
         self._end = 0
         self._damaged = False
+        self._has_checksums: bool | None = None
+
+    def skip(self, n_frames: int) -> None:
+        """Take note of frames that were jumped over."""
+        self.n_frames = self._n_packets = n_frames
 
     def count(self, packet: Packet[VideoStream]) -> None:
         """Take note of a packet."""
@@ -266,6 +369,16 @@ class _Progress:
         self._damaged |= packet.is_corrupt
         if packet.pts is not None:
             self._end = max(self._end, packet.pts + (packet.duration or 0))
+
+    def is_sound_ffv1(self, packet: bytes) -> bool:
+        """False if a recording with checksums has a picture that does not match its own.
+
+        FFmpeg sees that too, but makes up the picture from the one before.
+        """
+        sound = _ffv1_checksums_match(packet)
+        if self._has_checksums is None:
+            self._has_checksums = sound
+        return sound or not self._has_checksums
 
     def checked(self, frames: list[VideoFrame]) -> Iterator[VideoFrame]:
         """The frames up to the first that the decoder had to make up in part."""
@@ -294,6 +407,26 @@ class _Progress:
     def stopped(self, problem: str) -> TruncatedInput:
         """The error that says how far the video was readable."""
         return TruncatedInput(self.path, self.n_frames, problem)
+
+
+# zlib's CRC takes the bits of a byte from the other end than FFV1's.
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def _ffv1_checksums_match(packet: bytes) -> bool:
+    """Whether a picture consists of slices whose checksums are right.
+
+    A slice ends with its length (3 bytes), a status (1) and what makes its CRC zero (4).
+    """
+    end = len(packet)
+    while end >= 8:
+        start = end - 8 - int.from_bytes(packet[end - 8 : end - 5], "big")
+        if start < 0:
+            return False
+        if zlib.crc32(packet[start:end].translate(_MIRRORED), 0xFFFFFFFF) != 0xFFFFFFFF:
+            return False
+        end = start
+    return end == 0
 
 
 def _promised_seconds(container: InputContainer, stream: VideoStream) -> float | None:
@@ -387,10 +520,10 @@ class _Arriraw(FrameSource):
         self.image_size = self._pictures.image_size
         self.n_frames = None if self._failed else len(files)
 
-    def _frames(self, start: int) -> Iterator[tuple[int, Picture]]:
+    def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
         n_read = start
         try:
-            for index, picture in self._pictures.frames(start):
+            for index, picture in self._pictures.frames(start, stop):
                 n_read = index + 1
                 yield index, picture
         except TruncatedInput as error:

@@ -191,16 +191,17 @@ def _codes(n_tags: int) -> FloatArray:
 def _read_together(
     image: np.ndarray, grid: AprilGrid, places: IntArray, corners: FloatArray
 ) -> Tags | None:
-    """The tags at places (n, 2) of a lattice with corners (n, 4, 2); without those that
-    would be beyond the board's edge. None if no part of the board fits."""
+    """The tags at places (n, 2) of a lattice with corners (n, 4, 2), without those that are
+    misplaced or beyond the board's edge. None if no part of the board fits."""
     seen = _cell_values(image, corners)
     codes = _codes(grid.tag_rows * grid.tag_cols)
     scores, answers = [], []
     for turn in range(4):
-        likeness = np.column_stack([seen @ codes[turn].T, np.zeros(len(seen))])
+        to_codes = np.column_stack([seen @ codes[turn].T, np.zeros(len(seen))])
         ids = _ids_by_shift(_turned(places, turn), grid)
-        scores.append(likeness[np.arange(len(seen)), ids].mean(axis=1))
-        answers += [(turn, row) for row in ids]
+        likeness = to_codes[np.arange(len(seen)), ids]
+        scores.append(likeness.mean(axis=1))
+        answers += [(turn, *row) for row in zip(ids, likeness, strict=True)]
     score = np.concatenate(scores)
     second, best = np.argsort(score)[-2:]
     if (
@@ -208,9 +209,10 @@ def _read_together(
         or score[best] - score[second] < MIN_LEAD
     ):
         return None
-    turn, ids = answers[best]
-    on_board = ids >= 0
-    return Tags(ids[on_board], np.roll(corners, turn, axis=1)[on_board])
+    turn, ids, likeness = answers[best]
+    # A tag that is unlike its code was put into a wrong place of the lattice.
+    good = (ids >= 0) & (likeness > score[best] / 2)
+    return Tags(ids[good], np.roll(corners, turn, axis=1)[good])
 
 
 def _read_alone(image: np.ndarray, grid: AprilGrid, quads: list[FloatArray]) -> IntArray:

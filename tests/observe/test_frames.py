@@ -17,9 +17,9 @@ WORLD = cv2.GaussianBlur(
 )
 
 
-def write_video(path, codec, pixels, **options):
+def write_video(path, codec, pixels, settings=None, **options):
     with av.open(str(path), "w", options=options) as container:
-        stream = container.add_stream(codec, rate=25, options={"g": "10"})
+        stream = container.add_stream(codec, rate=25, options=settings or {"g": "10"})
         stream.width, stream.height, stream.pix_fmt = 160, 120, pixels
         for i in range(N):
             grey = np.ascontiguousarray(WORLD[:, i : i + 160])
@@ -71,6 +71,70 @@ def test_a_truncated_video_yields_what_is_there(tmp_path, name, codec, options):
     np.testing.assert_array_equal(read, whole[: len(read)])
 
 
+@pytest.mark.parametrize("codec", ["ffv1", "libx264"])
+def test_overwritten_bytes_are_noticed(tmp_path, codec):
+    path = write_video(tmp_path / "a.mkv", codec, "yuv420p")
+    whole = [picture for _, picture in open_frames(path).frames()]
+    data = path.read_bytes()
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        damaged = bytearray(data)
+        at = int(rng.uniform(0.3, 0.8) * len(data))
+        damaged[at : at + 8] = rng.bytes(8)
+        path.write_bytes(damaged)
+        read = []
+        with pytest.raises(TruncatedInput):
+            read.extend(picture for _, picture in open_frames(path).frames())
+        np.testing.assert_array_equal(read, whole[: len(read)])
+
+
+X264 = {
+    "closed": "keyint=10:bframes=3:b-adapt=0:scenecut=0",
+    "open": "keyint=10:bframes=3:b-adapt=0:scenecut=0:open-gop=1",
+}
+
+
+@pytest.mark.parametrize("gop", X264)
+def test_reading_begins_at_keyframes(tmp_path, gop):
+    settings = {"x264-params": X264[gop]}
+    path = write_video(tmp_path / "a.mp4", "libx264", "yuv420p", settings, movflags="faststart")
+    source = open_frames(path)
+    begins = [source._keyframe_before(start) for start in (9, 10, 25, 39, 40)]
+    indices = [begin and begin.index for begin in begins]
+    assert indices == ([None, 10, 20, 30, 30] if gop == "closed" else [None] * 5)
+    whole = [picture for _, picture in source.frames()]
+    for start in (1, 9, 10, 25, 39, 40):
+        frames = list(source.frames(start))
+        assert [index for index, _ in frames] == list(range(start, N))
+        np.testing.assert_array_equal([p for _, p in frames], whole[start:] or np.empty(0))
+    path.write_bytes(path.read_bytes()[: int(0.8 * path.stat().st_size)])
+    ends = []
+    for start in (0, 12):
+        with pytest.raises(TruncatedInput) as caught:
+            list(source.frames(start))
+        ends.append(caught.value.n_read)
+    assert 20 < ends[0] == ends[1] < N
+
+
+@pytest.mark.parametrize("suffix", [".ts", ".mkv", ".mov"])
+def test_a_clip_cut_out_of_a_longer_one(tmp_path, suffix):
+    settings = {"x264-params": X264["open"]}
+    path = write_video(tmp_path / "a.ts", "libx264", "yuv420p", settings)
+    whole = [picture for _, picture in open_frames(path).frames()]
+    cut = tmp_path / f"cut{suffix}"
+    n_keyframes = 0
+    with av.open(str(path)) as container, av.open(str(cut), "w") as output:
+        stream = output.add_stream_from_template(container.streams.video[0])
+        for packet in container.demux(video=0):
+            n_keyframes += packet.is_keyframe
+            if packet.size and n_keyframes > 1:
+                packet.stream = stream
+                output.mux(packet)
+    frames = [picture for _, picture in open_frames(cut).frames()]
+    np.testing.assert_array_equal(frames, whole[-len(frames) :])
+    assert len(frames) == 30
+
+
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tiff"])
 def test_folders_are_sorted_naturally(tmp_path, suffix):
     top = 65535 if suffix == ".tiff" else 255
@@ -83,6 +147,16 @@ def test_folders_are_sorted_naturally(tmp_path, suffix):
     assert (source.image_size, source.n_frames) == ((30, 20), 3)
     assert [int(picture[0, 0]) for _, picture in frames] == [top, top // 2, top // 10]
     assert frames[0][1].dtype == dtype
+
+
+def test_of_a_folder_no_more_is_read_than_asked_for(tmp_path):
+    for i in range(12):
+        cv2.imwrite(str(tmp_path / f"{i}.png"), np.full((20, 30), i, np.uint8))
+    source = open_frames(tmp_path)
+    (tmp_path / "8.png").unlink()
+    assert [(i, int(p[0, 0])) for i, p in source.frames(3, 8)] == [(i, i) for i in range(3, 8)]
+    with pytest.raises(InputError, match=r"8\.png does not exist"):
+        list(source.frames(3))
 
 
 def test_faults_of_folders(tmp_path):
@@ -107,6 +181,20 @@ def test_faults_of_files(tmp_path):
     garbage.write_bytes(np.random.default_rng(0).bytes(50_000))
     with pytest.raises(InputError, match="not a video"):
         open_frames(garbage)
+
+
+def test_mxf_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = write_video(tmp_path / "a.mxf", "mpeg2video", "yuv420p")
+    assert len(list(open_frames(path).frames())) == N
+    data = path.read_bytes()
+    path.write_bytes(bytes(3000) + data[3000:9000])
+    with pytest.raises(InputError, match=r"no frame is readable|is damaged") as caught:
+        open_frames(path)
+    assert "art-cmd" not in str(caught.value)
+    path.write_bytes(bytes(3000) + "ARRI".encode("utf-16-be") + data[3000:9000])
+    with pytest.raises(InputError, match="art-cmd"):
+        open_frames(path)
 
 
 def test_video_without_pyav(tmp_path, monkeypatch):

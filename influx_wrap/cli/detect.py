@@ -1,0 +1,111 @@
+"""``influx-calib detect``: the corners of a board in footage."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+
+from influx_wrap.cli.options import PATH, jobs_option
+from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cli.tables import answers
+from influx_wrap.errors import InputError
+from influx_wrap.formats.detections import COORDS, SUMMARY, DetectionSummary
+from influx_wrap.formats.kalibr import read_target
+from influx_wrap.observe.footage import detect_footage
+from influx_wrap.observe.frames import FrameSource, open_frames
+
+NAMED = 10
+"""How many ambiguous frames are named."""
+
+
+@click.command("detect")
+@click.argument("footage", type=PATH, metavar="FRAMES_OR_VIDEO")
+@click.option("--target", type=PATH, required=True, help="Kalibr's target.yaml.")
+@click.option("--out", type=PATH, required=True, help="Folder of the detections.")
+@click.option(
+    "--stills/--no-stills",
+    default=None,
+    show_default="stills if it is a folder",
+    help="Whether the pictures of a folder are separate photographs, all to be used, or the "
+    "frames of a video, of which keyframes chooses.",
+)
+@jobs_option
+def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: int) -> None:
+    """Find the corners of a board in every frame of a video or folder of pictures.
+
+    Writes coords_2d.csv, successes.csv, confidence.csv and detections_per_frame.json,
+    beside a copy of the target. A run that was stopped goes on where it stopped when the
+    same command is given again. If the footage is damaged, the frames before the damage
+    are used, and the exit code is 1.
+
+    \b
+    Example:
+      influx-calib detect clip.mov --target target.yaml --out detections
+    """
+    board = read_target(target)
+    source = open_frames(footage)
+    if stills is None:
+        stills = footage.is_dir()
+    elif stills and not footage.is_dir():
+        raise InputError(f"{footage} is a video: --stills is for a folder of pictures.")
+    bar = _Bar(source)
+    try:
+        with bar.progress:
+            summary = detect_footage(
+                source, board, out, stills=stills, jobs=jobs, progress=bar.update
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(RESUME) from None
+    answers().print(_said(summary, bar), soft_wrap=True)
+    answers().print(f"written: {out / SUMMARY}, {out / COORDS} and the other files", soft_wrap=True)
+    if summary.truncated is not None:
+        click.echo(
+            f"Warning: {footage} was readable up to frame {summary.n_frames - 1}, then "
+            f"{summary.truncated}. Copy the recording again, or go on with the readable part.",
+            err=True,
+        )
+        raise click.exceptions.Exit(1)
+
+
+class _Bar:
+    """A bar over the frames; knows how many were there already, and how long the others took."""
+
+    def __init__(self, source: FrameSource) -> None:
+        self.progress = progress_bar(Console(stderr=True))
+        self.n_before: int | None = None
+        self._task = self.progress.add_task("detecting", total=source.n_frames)
+        self._start = time.monotonic()
+
+    def update(self, n_done: int) -> None:
+        """Say how many frames are done."""
+        if self.n_before is None:
+            self.n_before = n_done
+        self.progress.update(self._task, completed=n_done)
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self._start
+
+
+def _said(summary: DetectionSummary, bar: _Bar) -> str:
+    with_corners = summary.counts[summary.counts > 0]
+    lines = [
+        f"frames               {summary.n_frames}",
+        f"with corners         {len(with_corners)}",
+        f"corners, median      {np.median(with_corners):g} of {summary.n_points}",
+    ]
+    if summary.ambiguous:
+        named = ", ".join(str(frame) for frame in summary.ambiguous[:NAMED])
+        more = ", ..." if len(summary.ambiguous) > NAMED else ""
+        lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named}{more})")
+    n_before = bar.n_before or 0
+    if n_before:
+        lines.append(f"there already        {n_before}")
+    if n_before < summary.n_frames:
+        lines.append(f"seconds per frame    {bar.seconds / (summary.n_frames - n_before):.3f}")
+    return "\n".join(lines)

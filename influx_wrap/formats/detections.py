@@ -1,0 +1,162 @@
+"""The folder of a recording's detections: the corners of a target in all of its frames.
+
+``target.yaml``, ``coords_2d.csv`` and ``successes.csv`` are Kalibr's, with a block of rows
+for every frame, and ``detections_per_frame.json`` is the InFlux build's:
+``{"<frame>": {"num_detections": n, "detections_frac": share of the target}}``.
+Two files are ours. ``confidence.csv`` has the rows ``frame,confidence`` in the order of
+the other two. ``detection.json`` says which footage this is, relative to the folder, what
+the detections were made from, and what was wrong with the footage; it is written last, so
+where it is, everything is.
+
+Frames are written one block after the other: a long recording does not fit into memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import Record, make_folder, read_json, write_json, writing
+from influx_wrap.formats.kalibr import coords_rows, successes_rows, write_target
+from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.target import Target
+
+TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
+CONFIDENCE, PER_FRAME, SUMMARY = "confidence.csv", "detections_per_frame.json", "detection.json"
+FORMAT = "influx_wrap detections 1"
+
+
+@dataclass(frozen=True, eq=False)
+class DetectionSummary:
+    """What is known of a recording's n frames once the target was looked for in them.
+
+    footage     video, or folder of pictures
+    image_size  (width, height) in pixels
+    stills      separate photographs, not the frames of a video
+    n_points    number of points of the target
+    counts      (n,) number of corners found in each frame
+    ambiguous   frames that showed the target more than once, and so have no corners
+    truncated   why the footage could not be read beyond frame n - 1; None if it was whole
+    made_from   versions, and hashes of footage, target and detector
+    """
+
+    footage: Path
+    image_size: tuple[int, int]
+    stills: bool
+    n_points: int
+    counts: NDArray[np.int64]
+    ambiguous: tuple[int, ...]
+    truncated: str | None
+    made_from: Mapping[str, str]
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames read."""
+        return len(self.counts)
+
+
+def write_detections(
+    folder: Path,
+    target: Target,
+    summary: DetectionSummary,
+    blocks: Iterable[tuple[FloatArray, FloatArray]],
+) -> None:
+    """Write the folder.
+
+    ``blocks`` are the frames in order, any number at a time: pixels (f, T, 2) and
+    confidences (f, T), 0 where a point was not found.
+    """
+    make_folder(folder)
+    try:
+        (folder / SUMMARY).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}.") from None
+    write_target(folder / TARGET, target)
+    with (
+        writing(folder / COORDS) as coords,
+        writing(folder / SUCCESSES) as successes,
+        writing(folder / CONFIDENCE) as confidences,
+    ):
+        first = 0
+        for uv, confidence in blocks:
+            frames = np.arange(first, first + len(uv))
+            coords.write(coords_rows(frames, uv, confidence > 0).encode())
+            successes.write(successes_rows(frames, confidence > 0).encode())
+            confidences.write(_confidence_rows(frames, confidence).encode())
+            first += len(uv)
+    per_frame = {
+        str(frame): {"num_detections": n, "detections_frac": n / summary.n_points}
+        for frame, n in enumerate(summary.counts.tolist())
+    }
+    write_json(folder / PER_FRAME, per_frame)
+    write_json(folder / SUMMARY, _as_json(folder, summary))
+
+
+def read_summary(folder: Path) -> DetectionSummary:
+    """What a folder of detections says about its recording."""
+    if not (folder / SUMMARY).exists():
+        raise InputError(
+            f"{folder} has no {SUMMARY}: it does not hold the finished detections of a recording. "
+            "Make them with influx-calib detect."
+        )
+    record = read_json(folder / SUMMARY)
+    if record.value("format") != FORMAT:
+        raise record.fault("format", f"must be {FORMAT!r}, got {record.value('format')!r}.")
+    sides = record.items("image_size")
+    if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
+        raise record.fault("image_size", f"must be [width, height], got {sides!r}.")
+    stills, truncated = record.value("stills"), record.value("truncated")
+    if not isinstance(stills, bool):
+        raise record.fault("stills", f"must be true or false, got {stills!r}.")
+    width, height = (int(str(side)) for side in sides)
+    n_points = record.integer("n_points", at_least=1)
+    n_frames = record.integer("n_frames", at_least=0)
+    return DetectionSummary(
+        footage=Path(os.path.normpath(folder.resolve() / record.text("footage"))),
+        image_size=(width, height),
+        stills=stills,
+        n_points=n_points,
+        counts=_read_counts(read_json(folder / PER_FRAME), n_frames, n_points),
+        ambiguous=tuple(int(frame) for frame in record.numbers("ambiguous")),
+        truncated=None if truncated is None else record.text("truncated"),
+        made_from={key: str(value) for key, value in record.record("made_from").values.items()},
+    )
+
+
+def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "footage": os.path.relpath(summary.footage.resolve(), folder.resolve()),
+        "image_size": list(summary.image_size),
+        "n_frames": summary.n_frames,
+        "n_points": summary.n_points,
+        "stills": summary.stills,
+        "ambiguous": list(summary.ambiguous),
+        "truncated": summary.truncated,
+        "made_from": dict(summary.made_from),
+    }
+
+
+def _confidence_rows(frames: NDArray[np.int64], confidence: FloatArray) -> str:
+    ids = np.repeat(frames, confidence.shape[1]).tolist()
+    values = confidence.ravel().tolist()
+    return "".join([f"{i},{value:.4f}\n" for i, value in zip(ids, values, strict=True)])
+
+
+def _read_counts(record: Record, n_frames: int, n_points: int) -> NDArray[np.int64]:
+    """(n,) the number of corners of every frame."""
+    counts = [
+        record.record(str(frame)).integer("num_detections", at_least=0) for frame in range(n_frames)
+    ]
+    for frame, count in enumerate(counts):
+        if count > n_points:
+            raise record.fault(str(frame), f"has {count} corners of a target of {n_points}.")
+    if len(record.values) > n_frames:
+        raise InputError(f"{record.where} has more frames than the {n_frames} of {SUMMARY}.")
+    return np.array(counts, dtype=np.int64)

@@ -1,0 +1,165 @@
+"""Recorded experiments: from footage of a board to an experiment that can be calibrated.
+
+A recording's corners are detected in all frames, the frames in which the board was held
+still are chosen (all, of separate photographs), and what they show becomes the folder of
+an experiment, with the detections in a folder inside it. Each step is taken only if what
+it starts from has changed. A simulated recording's truth goes along, with the noise of
+the corners as it is in this footage.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats import experiment as files
+from influx_wrap.formats.detections import COORDS, SUCCESSES, SUMMARY, DetectionSummary
+from influx_wrap.formats.experiment import write_experiment
+from influx_wrap.formats.files import read_json, write_json
+from influx_wrap.formats.kalibr import read_observations
+from influx_wrap.formats.recording import (
+    Recording,
+    RecordingTruth,
+    read_recording,
+    read_recording_truth,
+)
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.hardware import Board
+from influx_wrap.model.intrinsics import project
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.pose import transform
+from influx_wrap.model.truth import Truth
+from influx_wrap.observe.footage import detect_footage
+from influx_wrap.observe.frames import FrameSource, open_frames
+from influx_wrap.observe.keyframes import keep_stills, select_held_poses
+from influx_wrap.workspace import file_hash
+
+log = logging.getLogger(__name__)
+
+DETECTIONS, MADE_FROM = "detections", "made_from.json"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an experiment was recorded with."""
+
+    name: str
+    target_name: str
+    lfl_mm: float
+    fd_m: float
+
+
+def observe_recording(
+    folder: Path,
+    plan: Plan,
+    boards: Mapping[str, Board],
+    out: Path,
+    *,
+    jobs: int,
+    opened: Callable[[int | None], None],
+    progress: Callable[[int], None],
+) -> DetectionSummary:
+    """Make the experiment ``out`` from the recording in ``folder``, as far as need be.
+
+    ``opened`` hears how many frames the footage says it has, ``progress`` how many are
+    done. Returns what was found in the footage. For the main thread only.
+    """
+    recording = read_recording(folder, boards)
+    source = open_frames(recording.footage)
+    _check_rig(recording, source, plan)
+    opened(source.n_frames)
+    summary = detect_footage(
+        source,
+        recording.target,
+        out / DETECTIONS,
+        stills=recording.is_stills,
+        jobs=jobs,
+        progress=progress,
+    )
+    setting = Setting(folder.name, recording.target_name, recording.lfl_mm, recording.fd_m)
+    made_from = _made_from(recording, setting, plan, out)
+    if _is_made_from(out, made_from):
+        return summary
+    truth = read_recording_truth(folder)
+    observations = _views(recording, summary, out / DETECTIONS)
+    log.info("%s: %d of %d frames used", folder.name, observations.n_views, summary.n_frames)
+    known = None if truth is None else _truth_of_views(truth, observations)
+    write_experiment(out, setting, plan.camera, plan.lens.name, observations, known)
+    write_json(out / MADE_FROM, made_from)
+    return summary
+
+
+def _check_rig(recording: Recording, source: FrameSource, plan: Plan) -> None:
+    lens, camera = plan.lens.name, plan.camera
+    if recording.lens not in (None, lens):
+        raise InputError(f"this is a recording with lens {recording.lens}, not with {lens}.")
+    if recording.camera not in (None, camera.name):
+        raise InputError(
+            f"this is a recording with camera {recording.camera}, not with {camera.name}; "
+            "name it with --camera."
+        )
+    if source.image_size != camera.image_size:
+        sizes = ["{} x {}".format(*size) for size in (source.image_size, camera.image_size)]
+        raise InputError(
+            f"{source.path} has frames of {sizes[0]} pixels, camera {camera.name} of {sizes[1]}. "
+            "Name the camera that recorded it with --camera, or describe it in a catalogue."
+        )
+
+
+def _views(recording: Recording, summary: DetectionSummary, detections: Path) -> Observations:
+    """What the frames show that are worth a view."""
+    seen = read_observations(
+        detections / COORDS, detections / SUCCESSES, recording.target, summary.image_size
+    )
+    choose = keep_stills if recording.is_stills else select_held_poses
+    keyframes = choose(seen, summary.n_frames).frames
+    if not len(keyframes):
+        problem, advice = "is the board held still", "Hold it for half a second in every pose"
+        if recording.is_stills:
+            problem, advice = "is enough of the board found", "Show more of it, and in focus"
+        raise InputError(f"{recording.footage}: in none of the frames {problem}. {advice}.")
+    kept = np.isin(seen.view_ids, keyframes)
+    return Observations(
+        seen.target, seen.uv[kept], seen.valid[kept], seen.image_size, seen.view_ids[kept]
+    )
+
+
+def _truth_of_views(truth: RecordingTruth, observations: Observations) -> Truth:
+    """The answer, with the corners' noise such as half of all deviations are below it says.
+
+    A few corners that are off by pixels must not make the bound on the answer a loose one.
+    """
+    exact = truth.of_views(observations.view_ids, observations.target, 0.0)
+    points = transform(exact.rotations, exact.translations, exact.target_points)
+    uv, _ = project(exact.intrinsics, points)
+    deviation = np.abs(observations.uv - uv)[observations.valid]
+    sigma_px = 1.4826 * float(np.median(deviation))
+    return truth.of_views(observations.view_ids, observations.target, sigma_px)
+
+
+def _made_from(
+    recording: Recording, setting: Setting, plan: Plan, out: Path
+) -> dict[str, str | None]:
+    truth = recording.folder / files.TRUTH
+    return {
+        "detections": file_hash(out / DETECTIONS / SUMMARY),
+        "lens": plan.lens.name,
+        "camera": repr(plan.camera),
+        "setting": repr(setting),
+        "truth": file_hash(truth) if truth.exists() else None,
+    }
+
+
+def _is_made_from(out: Path, made_from: Mapping[str, str | None]) -> bool:
+    names = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES)
+    if not all((out / name).exists() for name in names):
+        return False
+    try:
+        return read_json(out / MADE_FROM).values == made_from
+    except InputError:
+        return False

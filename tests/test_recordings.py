@@ -1,0 +1,197 @@
+"""Recordings: footage becomes experiments, once, and a bad one is its own failure."""
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from influx_wrap import recordings
+from influx_wrap.cli.main import main
+from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.detections import DetectionSummary
+from influx_wrap.formats.experiment import read_experiment
+from influx_wrap.formats.lens_metadata import LensMetadata
+from influx_wrap.formats.recording import RecordingTruth, write_recording
+from influx_wrap.observe import footage
+from influx_wrap.plan import make_plan
+from influx_wrap.recordings import observe_recording
+from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
+from tests.clips import CAMERA, GRID, SIZE, pose, write_clip
+
+N_HELD, N_MOVED = 4, 2
+EMPTY = np.full((SIZE[1], SIZE[0]), 120, np.uint8)
+TILTS = [(x, y, 5.0 * x) for x in (-1, 0, 1) for y in (-1, 0, 1)]
+POSES = [
+    pose((25.0 * x, 25.0 * y, z), (0.02 * y, -0.02 * x, 0.36 + 0.02 * x * y)) for x, y, z in TILTS
+]
+
+
+def in_this_process(function, tasks, processes):
+    for task in tasks:
+        yield task, function(task)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footage, "parallel", in_this_process)
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalogue with a small camera and a small board."""
+    folder = tmp_path_factory.mktemp("catalogue")
+    camera = {"kind": "camera", "name": "small", "sensor_width_mm": 32.0, "sensor_height_mm": 24.0}
+    camera |= {"width_px": SIZE[0], "height_px": SIZE[1]}
+    board = {"kind": "board", "name": "little", "width_mm": 300.0, "height_mm": 250.0}
+    board |= {"tag_rows": GRID.tag_rows, "tag_cols": GRID.tag_cols, "tag_spacing": 0.3}
+    board |= {"tag_size_mm": 1e3 * GRID.tag_size_m}
+    (folder / "camera.yaml").write_text(yaml.safe_dump(camera))
+    (folder / "board.yaml").write_text(yaml.safe_dump(board))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictures() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    rays, options = ray_grid(CAMERA, SIZE), RenderOptions(blur_px=0.5, noise=2)
+    return [render_board(rays, GRID, *held, options, rng) for held in POSES]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, pictures: list[np.ndarray]) -> Path:
+    """A video with its truth (z1f1), photographs (z2f1), and footage without a board (z3f1)."""
+    folder = tmp_path_factory.mktemp("data")
+    film, poses, number = [], [], []
+    for i, (image, held) in enumerate(zip(pictures, POSES, strict=True)):
+        film += [image] * N_HELD + [EMPTY] * N_MOVED
+        poses += [held] * (N_HELD + N_MOVED)
+        number += [i] * N_HELD + [-1] * N_MOVED
+    (folder / "z1f1").mkdir()
+    write_clip(folder / "z1f1" / "clip.mkv", film, "ffv1")
+    frames = np.arange(len(film))
+    write_recording(
+        folder / "z1f1",
+        footage="clip.mkv",
+        metadata=LensMetadata(frames, np.full(len(film), 32.0), np.full(len(film), 20.0)),
+        board="little",
+        lens="canon17",
+        camera="small",
+        cell="z1f1",
+        truth=RecordingTruth(
+            CAMERA,
+            np.array([rotation for rotation, _ in poses]),
+            np.array([translation for _, translation in poses]),
+            np.array(number),
+            np.zeros(3),
+        ),
+    )
+    for cell, shown in (("z2f1", pictures), ("z3f1", [EMPTY])):
+        (folder / cell / "pictures").mkdir(parents=True)
+        for i, image in enumerate(shown):
+            cv2.imwrite(str(folder / cell / "pictures" / f"{i}.png"), image)
+        (folder / cell / "recording.yaml").write_text("lfl_mm: 32\nfd_m: 20\nboard: little\n")
+    return folder
+
+
+def run(rig: Path, data: Path, out: Path, *options: object) -> Result:
+    command = ["--catalogue", rig, "run", "canon17", "--camera", "small", "--data", data]
+    command += ["--out", out, "--recipe", "batch", "--jobs", 1, *options]
+    return CliRunner().invoke(main, [str(part) for part in command])
+
+
+def test_footage_becomes_intrinsics(
+    rig: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    result = run(rig, data, out)
+    assert result.exit_code == 1, "z3f1 shows no board"
+    assert "3 experiments of canon17" in result.stderr
+    assert "3 of them as footage" in result.stderr
+    video = read_experiment(out / "data" / "z1f1")
+    held = np.arange(len(POSES)) * (N_HELD + N_MOVED)
+    within = video.observations.view_ids[:, None] - held
+    assert ((within >= 0) & (within < N_HELD)).sum(axis=0).tolist() == [1] * len(POSES)
+    assert video.truth is not None
+    assert 0.001 < video.truth.corner_sigma_px < 0.3
+    assert (video.lfl_mm, video.fd_m, video.target_name) == (32, 20, "little")
+    stills = read_experiment(out / "data" / "z2f1")
+    assert stills.observations.n_views == len(POSES)
+    assert stills.truth is None
+
+    record = json.loads((out / "cells" / "z1f1" / "result.json").read_text())
+    bound, estimate = record["truth"]["bound"], record["intrinsics"]
+    for name in ("fx", "fy", "cx", "cy"):
+        assert abs(estimate[name] - getattr(CAMERA, name)) < 4 * bound[name]
+    assert json.loads((out / "cells" / "z2f1" / "result.json").read_text())["truth"] is None
+    failure = json.loads((out / "cells" / "z3f1" / "failure.json").read_text())
+    assert failure["stage"] == "footage"
+    assert failure["reason"].startswith("pictures: the target is in none of the 1 frames")
+    assert "z3f1 failed: footage: pictures: the target" in result.stderr
+
+    # The same again, and an experiment beside the recordings: nothing is read anew.
+    monkeypatch.setattr(recordings, "write_experiment", None)
+    monkeypatch.setattr(footage, "parallel", None)
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "z1f1").symlink_to(data / "z1f1")
+    shutil.copytree(out / "data" / "z2f1", mixed / "z4f1")
+    again = run(rig, mixed, out)
+    assert again.exit_code == 0, again.output
+    assert "2 experiments of canon17" in again.stderr
+    assert "1 results were there already" in again.stderr
+    answers = [
+        json.loads((out / "cells" / cell / "result.json").read_text())["intrinsics"]
+        for cell in ("z2f1", "z4f1")
+    ]
+    assert answers[0] == answers[1]
+
+
+def observe(rig: Path, folder: Path, out: Path, camera: str = "small") -> DetectionSummary:
+    known = load_catalogue(rig)
+    plan = make_plan(known.lens("canon17"), known.camera(camera), known.boards.values())
+    return observe_recording(
+        folder, plan, known.boards, out, jobs=1, opened=lambda _: None, progress=lambda _: None
+    )
+
+
+def test_footage_of_another_rig(rig: Path, data: Path, tmp_path: Path) -> None:
+    for key, value in (("lens", "premista80"), ("camera", "arri-alexa-mini")):
+        folder = tmp_path / key
+        shutil.copytree(data / "z2f1", folder)
+        with (folder / "recording.yaml").open("a") as file:
+            file.write(f"{key}: {value}\n")
+        with pytest.raises(InputError, match=f"recording with {key} {value}, not with"):
+            observe(rig, folder, tmp_path / "out")
+    size = "frames of 320 x 240 pixels, camera arri-alexa-mini of 3424 x 2202"
+    with pytest.raises(InputError, match=size):
+        observe(rig, data / "z2f1", tmp_path / "out", "arri-alexa-mini")
+    assert not (tmp_path / "out").exists()
+
+
+def test_truncated_footage_goes_on(rig: Path, data: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "z1f1", tmp_path / "out"
+    shutil.copytree(data / "z2f1", folder)
+    (folder / "pictures" / "8.png").write_bytes(b"broken")
+    summary = observe(rig, folder, out)
+    assert summary.truncated == "8.png is damaged or not a picture"
+    assert read_experiment(out).observations.n_views == len(POSES) - 1
+    shutil.copy(data / "z2f1" / "pictures" / "8.png", folder / "pictures")
+    assert observe(rig, folder, out).truncated is None
+    assert read_experiment(out).observations.n_views == len(POSES)
+
+
+def test_a_board_that_is_never_held(rig: Path, data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "z1f1"
+    shutil.copytree(data / "z2f1", folder)
+    for i in range(1, len(POSES), 2):
+        cv2.imwrite(str(folder / "pictures" / f"{i}.png"), EMPTY)
+    with (folder / "recording.yaml").open("a") as file:
+        file.write("stills: false\n")
+    with pytest.raises(InputError, match="in none of the frames is the board held still"):
+        observe(rig, folder, tmp_path / "out")
