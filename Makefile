@@ -22,7 +22,7 @@ JOBS ?=
 COMMON := $(if $(OUT),--out "$(OUT)") $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help calibrate compare test test-system system-packages bench lint clean
+.PHONY: help calibrate demo compare test test-system system-packages bench lint clean
 
 help: ## this list
 	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N]"
@@ -30,6 +30,11 @@ help: ## this list
 
 calibrate: $(STAMP) ## calibrate all cells of LENS; simulated, or those in DATA
 	$(BIN)/influx-calib run "$(LENS)" $(COMMON) $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE))
+
+demo: $(STAMP) ## from a rendered video of a board to intrinsics, in two minutes
+	$(BIN)/influx-calib simulate canon17 --cells z6f5 --video --views 16 --out runs/demo-film
+	$(BIN)/influx-calib run canon17 --data runs/demo-film --out runs/demo
+	@echo "Pictures: runs/demo/data/z6f5/contact.png, detections.png and coverage.png beside it"
 
 compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lenses
 	$(BIN)/influx-calib compare "$(LENS)" $(COMMON)

@@ -32,7 +32,7 @@ from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
-from influx_wrap.formats.recording import RECORDING
+from influx_wrap.formats.recording import RECORDING, read_setting
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
@@ -49,8 +49,8 @@ Json = dict[str, Any]
 class Job:
     """One cell: where its files are, how they are made if they are not, what to do with them.
 
-    ``recording`` is the folder of the footage they are made from; ``failure`` says why they
-    could not be.
+    ``recording`` is the folder of the footage they are made from, with the run's ``camera``;
+    ``failure`` says why they could not be.
     """
 
     cell: str
@@ -61,6 +61,7 @@ class Job:
     seed: int
     recording: Path | None = None
     failure: Exception | None = None
+    camera: str | None = None
 
 
 @dataclass(frozen=True)
@@ -266,6 +267,11 @@ def _known(job: Job, experiment: StoredExperiment | None) -> Json:
         cell["camera"], cell["target"] = job.simulation.camera.name, planned.target_name
         cell["lfl_mm"], cell["fd_m"] = planned.lfl_mm, planned.fd_m
         truth = {"intrinsics": job.simulation.truth.as_dict(), "bound": None}
+    elif job.recording is not None:
+        setting = read_setting(job.recording)
+        cell["camera"], cell["target"] = setting.camera or job.camera, setting.target_name
+        cell["lfl_mm"], cell["fd_m"] = setting.lfl_mm, setting.fd_m
+        truth = None
     else:
         cell |= dict.fromkeys(("camera", "target", "lfl_mm", "fd_m"))
         truth = None

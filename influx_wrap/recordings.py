@@ -2,9 +2,9 @@
 
 A recording's corners are detected in all frames, the frames in which the board was held
 still are chosen (all, of separate photographs), and what they show becomes the folder of
-an experiment, with the detections in a folder inside it. Each step is taken only if what
-it starts from has changed. A simulated recording's truth goes along, with the noise of
-the corners as it is in this footage.
+an experiment, with the detections in a folder inside it and the figures of ``views``
+beside it. Each step is taken only if what it starts from has changed. A simulated
+recording's truth goes along, with the noise of the corners as it is in this footage.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
-from influx_wrap.formats.detections import COORDS, SUCCESSES, SUMMARY, DetectionSummary
+from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import write_experiment
 from influx_wrap.formats.files import read_json, write_json
-from influx_wrap.formats.kalibr import read_observations
 from influx_wrap.formats.recording import (
     Recording,
     RecordingTruth,
@@ -34,9 +33,10 @@ from influx_wrap.model.intrinsics import project
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.model.truth import Truth
+from influx_wrap.observe.coverage import Coverage
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.frames import FrameSource, open_frames
-from influx_wrap.observe.keyframes import keep_stills, select_held_poses
+from influx_wrap.views import Progress, choose_views, show_views, shown_coverage
 from influx_wrap.workspace import file_hash
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,19 @@ class Setting:
     fd_m: float
 
 
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What was found in a recording.
+
+    coverage       what the chosen views show
+    sheet_problem  why the contact sheet just drawn is none, or not complete; else None
+    """
+
+    summary: DetectionSummary
+    coverage: Coverage
+    sheet_problem: str | None
+
+
 def observe_recording(
     folder: Path,
     plan: Plan,
@@ -63,11 +76,12 @@ def observe_recording(
     jobs: int,
     opened: Callable[[int | None], None],
     progress: Callable[[int], None],
-) -> DetectionSummary:
+    drawing: Progress,
+) -> Observed:
     """Make the experiment ``out`` from the recording in ``folder``, as far as need be.
 
     ``opened`` hears how many frames the footage says it has, ``progress`` how many are
-    done. Returns what was found in the footage. For the main thread only.
+    done, ``drawing`` how far the contact sheet is. For the main thread only.
     """
     recording = read_recording(folder, boards)
     source = open_frames(recording.footage)
@@ -83,15 +97,21 @@ def observe_recording(
     )
     setting = Setting(folder.name, recording.target_name, recording.lfl_mm, recording.fd_m)
     made_from = _made_from(recording, setting, plan, out)
-    if _is_made_from(out, made_from):
-        return summary
-    truth = read_recording_truth(folder)
-    observations = _views(recording, summary, out / DETECTIONS)
-    log.info("%s: %d of %d frames used", folder.name, observations.n_views, summary.n_frames)
-    known = None if truth is None else _truth_of_views(truth, observations)
-    write_experiment(out, setting, plan.camera, plan.lens.name, observations, known)
+    is_made = _is_made_from(out, made_from)
+    coverage = shown_coverage(out) if is_made else None
+    if coverage is not None:
+        return Observed(summary, coverage, None)
+    views = choose_views(out / DETECTIONS)
+    if not is_made:
+        # Until the last file is written the folder is made from nothing.
+        write_json(out / MADE_FROM, {})
+        observations, truth = views.observations, read_recording_truth(folder)
+        log.info("%s: %d of %d frames used", folder.name, observations.n_views, summary.n_frames)
+        known = None if truth is None else _truth_of_views(truth, observations)
+        write_experiment(out, setting, plan.camera, plan.lens.name, observations, known)
+    sheet_problem = show_views(views, recording.footage, out, drawing)
     write_json(out / MADE_FROM, made_from)
-    return summary
+    return Observed(summary, views.coverage, sheet_problem)
 
 
 def _check_rig(recording: Recording, source: FrameSource, plan: Plan) -> None:
@@ -109,24 +129,6 @@ def _check_rig(recording: Recording, source: FrameSource, plan: Plan) -> None:
             f"{source.path} has frames of {sizes[0]} pixels, camera {camera.name} of {sizes[1]}. "
             "Name the camera that recorded it with --camera, or describe it in a catalogue."
         )
-
-
-def _views(recording: Recording, summary: DetectionSummary, detections: Path) -> Observations:
-    """What the frames show that are worth a view."""
-    seen = read_observations(
-        detections / COORDS, detections / SUCCESSES, recording.target, summary.image_size
-    )
-    choose = keep_stills if recording.is_stills else select_held_poses
-    keyframes = choose(seen, summary.n_frames).frames
-    if not len(keyframes):
-        problem, advice = "is the board held still", "Hold it for half a second in every pose"
-        if recording.is_stills:
-            problem, advice = "is enough of the board found", "Show more of it, and in focus"
-        raise InputError(f"{recording.footage}: in none of the frames {problem}. {advice}.")
-    kept = np.isin(seen.view_ids, keyframes)
-    return Observations(
-        seen.target, seen.uv[kept], seen.valid[kept], seen.image_size, seen.view_ids[kept]
-    )
 
 
 def _truth_of_views(truth: RecordingTruth, observations: Observations) -> Truth:

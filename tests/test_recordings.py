@@ -14,14 +14,14 @@ from influx_wrap import recordings
 from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.detections import DetectionSummary
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.lens_metadata import LensMetadata
 from influx_wrap.formats.recording import RecordingTruth, write_recording
 from influx_wrap.observe import footage
 from influx_wrap.plan import make_plan
-from influx_wrap.recordings import observe_recording
+from influx_wrap.recordings import Observed, observe_recording
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
+from influx_wrap.views import FIGURES, KEYFRAMES
 from tests.clips import CAMERA, GRID, SIZE, pose, write_clip
 
 N_HELD, N_MOVED = 4, 2
@@ -132,6 +132,8 @@ def test_footage_becomes_intrinsics(
     failure = json.loads((out / "cells" / "z3f1" / "failure.json").read_text())
     assert failure["stage"] == "footage"
     assert failure["reason"].startswith("pictures: the target is in none of the 1 frames")
+    setting = {"camera": "small", "target": "little", "lfl_mm": 32, "fd_m": 20}
+    assert failure["cell"] == {"name": "z3f1", "lens": "canon17", **setting}
     assert "z3f1 failed: footage: pictures: the target" in result.stderr
 
     # The same again, and an experiment beside the recordings: nothing is read anew.
@@ -152,11 +154,18 @@ def test_footage_becomes_intrinsics(
     assert answers[0] == answers[1]
 
 
-def observe(rig: Path, folder: Path, out: Path, camera: str = "small") -> DetectionSummary:
+def observe(rig: Path, folder: Path, out: Path, camera: str = "small") -> Observed:
     known = load_catalogue(rig)
     plan = make_plan(known.lens("canon17"), known.camera(camera), known.boards.values())
     return observe_recording(
-        folder, plan, known.boards, out, jobs=1, opened=lambda _: None, progress=lambda _: None
+        folder,
+        plan,
+        known.boards,
+        out,
+        jobs=1,
+        opened=lambda _: None,
+        progress=lambda _: None,
+        drawing=lambda *_: None,
     )
 
 
@@ -178,11 +187,11 @@ def test_truncated_footage_goes_on(rig: Path, data: Path, tmp_path: Path) -> Non
     folder, out = tmp_path / "z1f1", tmp_path / "out"
     shutil.copytree(data / "z2f1", folder)
     (folder / "pictures" / "8.png").write_bytes(b"broken")
-    summary = observe(rig, folder, out)
+    summary = observe(rig, folder, out).summary
     assert summary.truncated == "8.png is damaged or not a picture"
     assert read_experiment(out).observations.n_views == len(POSES) - 1
     shutil.copy(data / "z2f1" / "pictures" / "8.png", folder / "pictures")
-    assert observe(rig, folder, out).truncated is None
+    assert observe(rig, folder, out).summary.truncated is None
     assert read_experiment(out).observations.n_views == len(POSES)
 
 
@@ -193,5 +202,77 @@ def test_a_board_that_is_never_held(rig: Path, data: Path, tmp_path: Path) -> No
         cv2.imwrite(str(folder / "pictures" / f"{i}.png"), EMPTY)
     with (folder / "recording.yaml").open("a") as file:
         file.write("stills: false\n")
-    with pytest.raises(InputError, match="in none of the frames is the board held still"):
+    with pytest.raises(InputError, match="no keyframe in 9 frames: the board is never held still"):
         observe(rig, folder, tmp_path / "out")
+
+
+def test_what_was_chosen_is_shown_once(
+    rig: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    first = observe(rig, data / "z2f1", out)
+    listed = json.loads((out / KEYFRAMES).read_text())
+    assert listed["frames"] == list(range(len(POSES)))
+    assert listed["warnings"] == list(first.coverage.warnings)
+    assert first.coverage.warnings
+    shown = {name: (out / name).read_bytes() for name in (KEYFRAMES, *FIGURES)}
+
+    alone = tmp_path / "alone"
+    command = ["keyframes", str(out / "detections"), "--out", str(alone)]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    for path in alone.iterdir():
+        assert path.read_bytes() == (out / path.name).read_bytes()
+
+    # Neither corners nor views are made again, and the figures only if one is missing.
+    monkeypatch.setattr(footage, "parallel", None)
+    monkeypatch.setattr(recordings, "write_experiment", None)
+    for name in (KEYFRAMES, *FIGURES):
+        (out / name).unlink()
+        again = observe(rig, data / "z2f1", out)
+        assert again.coverage.warnings == first.coverage.warnings
+        assert {name: (out / name).read_bytes() for name in shown} == shown
+    (out / KEYFRAMES).write_text("{}")
+    observe(rig, data / "z2f1", out)
+    assert (out / KEYFRAMES).read_bytes() == shown[KEYFRAMES]
+    monkeypatch.setattr(recordings, "choose_views", None)
+    kept = observe(rig, data / "z2f1", out).coverage
+    assert kept.warnings == first.coverage.warnings
+    np.testing.assert_array_equal(kept.views_per_cell, first.coverage.views_per_cell)
+    np.testing.assert_array_equal(kept.views_per_orientation, first.coverage.views_per_orientation)
+
+
+def test_an_interrupted_drawing(
+    rig: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    whole = observe(rig, data / "z2f1", tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(recordings, "show_views", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            observe(rig, data / "z2f1", out)
+    assert observe(rig, data / "z2f1", out).coverage.warnings == whole.coverage.warnings
+    for path in (tmp_path / "whole").iterdir():
+        if path.is_file():
+            assert (out / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_failure_knows_its_setting(rig: Path, data: Path, tmp_path: Path) -> None:
+    """As far as recording.yaml tells it, whatever else is missing."""
+    told = {
+        "a": "lfl_mm: 24\nfd_m: .inf\nboard: little\ncamera: other\n",
+        "b": "lfl_mm: -1\nfd_m: 2\nboard: unknown\n",
+        "c": "lfl_mm: [\n",
+    }
+    for name, text in told.items():
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "recording.yaml").write_text(text)
+    assert run(rig, tmp_path / "data", tmp_path / "out").exit_code == 1
+    cells = [
+        json.loads((tmp_path / "out" / "cells" / name / "failure.json").read_text())["cell"]
+        for name in told
+    ]
+    assert [(cell["lfl_mm"], cell["fd_m"], cell["target"], cell["camera"]) for cell in cells] == [
+        (24, "inf", "little", "other"),
+        (None, None, "unknown", "small"),
+        (None, None, None, "small"),
+    ]

@@ -14,7 +14,8 @@ from influx_wrap.campaign import Job, Outcome, run_campaign
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
-from influx_wrap.recordings import observe_recording
+from influx_wrap.recordings import Observed, observe_recording
+from influx_wrap.views import missing_in_short
 from influx_wrap.workspace import Workspace
 
 
@@ -33,6 +34,7 @@ def observe_with_progress(
     with progress_bar(console) as progress:
         for job in jobs:
             if job.recording is not None:
+                job = replace(job, camera=plan.camera.name)
                 job = _observe(job, plan, boards, processes, progress)
             observed.append(job)
     return observed
@@ -43,8 +45,13 @@ def _observe(
 ) -> Job:
     assert job.recording is not None
     task = progress.add_task(f"frames of {job.cell}", total=None)
+
+    def drawing(done: int, total: int) -> None:
+        name = f"contact sheet of {job.cell}"
+        progress.update(task, description=name, completed=done, total=total)
+
     try:
-        summary = observe_recording(
+        observed = observe_recording(
             job.recording,
             plan,
             boards,
@@ -52,6 +59,7 @@ def _observe(
             jobs=processes,
             opened=lambda total: progress.update(task, total=total),
             progress=lambda done: progress.update(task, completed=done),
+            drawing=drawing,
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
@@ -59,12 +67,26 @@ def _observe(
         return replace(job, failure=error)
     finally:
         progress.remove_task(task)
-    if summary.truncated is not None:
-        progress.console.print(
-            f"[yellow]{job.cell}:[/] the footage is readable up to frame {summary.n_frames - 1}, "
-            f"then {escape(summary.truncated)}; going on with that."
-        )
+    for text in _warnings(observed):
+        progress.console.print(f"[yellow]{job.cell}:[/] {escape(text)}.")
     return job
+
+
+def _warnings(observed: Observed) -> list[str]:
+    """What a person should know of a recording, a line each."""
+    texts = []
+    summary = observed.summary
+    if summary.truncated is not None:
+        texts.append(
+            f"the footage is readable up to frame {summary.n_frames - 1}, then "
+            f"{summary.truncated}; going on with that"
+        )
+    if observed.sheet_problem is not None:
+        texts.append(f"contact sheet: {observed.sheet_problem.rstrip('.')}")
+    missing = missing_in_short(observed.coverage)
+    if missing is not None:
+        texts.append(missing)
+    return texts
 
 
 def calibrate_with_progress(

@@ -1,11 +1,11 @@
 """The folder of one recorded experiment: footage of a board, and what the lens was set to.
 
-``recording.yaml`` has either ``lfl_mm`` and ``fd_m``, or ``metadata``, the name of a CSV
-file (``lens_metadata``) beside it; and either ``board``, a board of the catalogue, or
-``target``, the name of a Kalibr ``target.yaml``. It may name its ``footage``, a video or
-a folder of pictures, which it must if there are several; say with ``stills: false`` that
-a folder of pictures is a video's frames, of which some are to be chosen; and name its
-``lens``, ``camera`` and ``cell``.
+``recording.yaml`` has either ``lfl_mm`` and ``fd_m``, or ``metadata``, the name of a file
+beside it, CSV (``lens_metadata``) or ``.json`` (``arri``); and either ``board``, a board
+of the catalogue, or ``target``, the name of a Kalibr ``target.yaml``. It may name its
+``footage``, a video or a folder of pictures, which it must if there are several; say with
+``stills: false`` that a folder of pictures is a video's frames, of which some are to be
+chosen; and name its ``lens``, ``camera`` and ``cell``.
 
 ``truth.json`` holds the answer if the recording was simulated: the intrinsics, the bow,
 and for every frame the pose of the board in the middle of the exposure and the number
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.arri import read_art_metadata
 from influx_wrap.formats.files import Record, dump_yaml, read_json, read_yaml, reading, write_text
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.formats.lens_metadata import (
@@ -66,6 +68,16 @@ class Recording:
     lens: str | None
     camera: str | None
     cell: str | None
+
+
+@dataclass(frozen=True)
+class RecordingSetting:
+    """What an experiment was recorded with; None where that is not known."""
+
+    lfl_mm: float | None
+    fd_m: float | None
+    target_name: str | None
+    camera: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +139,22 @@ def read_recording(folder: Path, boards: Mapping[str, Board]) -> Recording:
         metadata=metadata,
         **{name: record.text(name) if name in record.values else None for name in names},
     )
+
+
+def read_setting(folder: Path) -> RecordingSetting:
+    """What ``recording.yaml`` tells even if something else of the recording is amiss."""
+    try:
+        record = read_yaml(folder / RECORDING)
+    except InputError:
+        return RecordingSetting(None, None, None, None)
+    lfl_mm = fd_m = target_name = camera = None
+    with suppress(InputError):
+        lfl_mm, fd_m, _ = _lens_setting(record, folder)
+    with suppress(InputError):
+        target_name = record.text("target" if "target" in record.values else "board")
+    with suppress(InputError):
+        camera = record.text("camera")
+    return RecordingSetting(lfl_mm, fd_m, target_name, camera)
 
 
 def write_recording(
@@ -230,7 +258,8 @@ def _lens_setting(record: Record, folder: Path) -> tuple[float, float, Path | No
         if "fd_m" in record.values:
             raise record.fault("fd_m", "and metadata are both given; remove one of them.")
         path = folder / record.text("metadata")
-        metadata = read_lens_metadata(path)
+        read = read_art_metadata if path.suffix.lower() == ".json" else read_lens_metadata
+        metadata = read(path)
         lfl_mm = _fixed(path, metadata, "lfl_mm", metadata.lfl_mm)
         return lfl_mm, _fixed(path, metadata, "fd_m", metadata.fd_m), path
     if record.values.get("fd_m") == "inf":

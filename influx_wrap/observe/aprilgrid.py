@@ -36,8 +36,9 @@ BORDER_PX = 4.0
 REDUCED_WIDTH_PX = 1750
 DARK, VERY_DARK = 0.35, 0.2
 """Shares of the brightness below which a tag is dark; a steep tone curve needs the second."""
-WINDOW_PX, WINDOW_CELLS = 6.0, 3.0
-"""Half the window around a corner: so many pixels, but no more than so many cells of a tag."""
+WINDOW_PX, WINDOW_CELLS = 6.0, 2.0
+"""Half the window around a corner: so many pixels, but no more than so many cells of a tag,
+within which the print is symmetric about the corner."""
 MIN_CELL_PX = 1.2
 """Narrower cells of a tag run into each other."""
 FIRST_BLUR_PX = 0.9
@@ -164,10 +165,15 @@ class _Map:
         return np.asarray(base + terms @ self.correction)
 
 
+MAX_ORDER = 7
+_POWERS = np.array([(i - j, j) for i in range(MAX_ORDER + 1) for j in range(i + 1)])
+
+
 def _monomials(p: FloatArray, n: int) -> FloatArray:
     """(len(p), n) products of x and y in rising order."""
-    powers = [(i - j, j) for i in range(8) for j in range(i + 1)][:n]
-    return np.stack([p[:, 0] ** a * p[:, 1] ** b for a, b in powers], axis=1)
+    up_to = np.cumprod(np.broadcast_to(p[..., None], (len(p), 2, MAX_ORDER)), axis=2)
+    powers = np.concatenate([np.ones((len(p), 2, 1)), up_to], axis=2)
+    return np.asarray(powers[:, 0, _POWERS[:n, 0]] * powers[:, 1, _POWERS[:n, 1]])
 
 
 def _fit_map(board: FloatArray, uv: FloatArray) -> _Map:
@@ -175,8 +181,8 @@ def _fit_map(board: FloatArray, uv: FloatArray) -> _Map:
     homography = _homography(board, uv)
     base = cv2.perspectiveTransform(board[None], homography)[0]
     centre, scale = base.mean(axis=0), float(np.abs(base - base.mean(axis=0)).max())
-    # Third order, fifth with corners enough to hold it.
-    n = 10 if len(board) < 100 else 21
+    # Third order; fifth and seventh with corners enough to hold them.
+    n = 10 if len(board) < 100 else 21 if len(board) < 250 else 36
     design = _monomials((base - centre) / scale, n)
     # A little damping: with few tags the polynomial must not swing between them.
     damping = DAMPING * len(board) * np.eye(n)

@@ -11,12 +11,32 @@ from pathlib import Path
 
 import pytest
 
+from influx_wrap.formats.recording import read_recording_truth
+from influx_wrap.observe import frames
 from influx_wrap.workspace import Workspace
 from tests.cli.conftest import Invoke, assert_mistake, command_line, execute
 
 # Two drone cells and a board cell, in the plan's order.
 CELLS = ("z0f9", "z1f9", "z7f0")
 OPTIONS = ("--cells", ",".join(reversed(CELLS)), "--rollouts", 2)
+
+# Few pixels, but several for each cell of a tag.
+SMALL_CAMERA = """kind: camera
+name: small
+sensor_width_mm: 28.25
+sensor_height_mm: 18.17
+width_px: 480
+height_px: 308
+"""
+COARSE_BOARD = """kind: board
+name: 800x600
+width_mm: 800
+height_mm: 600
+tag_rows: 4
+tag_cols: 5
+tag_size_mm: 100
+tag_spacing: 0.3
+"""
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -246,3 +266,51 @@ def test_unusable_out(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke("run", "canon17", *OPTIONS, "--out", tmp_path / "file" / "run")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith(f"Error: {tmp_path / 'file' / 'run'} cannot")
+
+
+def test_a_video_becomes_intrinsics(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error against the bound for the noise that corners have in this video."""
+    catalogue, data, out = (tmp_path / name for name in ("catalogue", "data", "out"))
+    catalogue.mkdir()
+    (catalogue / "camera.yaml").write_text(SMALL_CAMERA)
+    (catalogue / "board.yaml").write_text(COARSE_BOARD)
+    rig = ("canon17", "--camera", "small")
+    options = ("--cells", "z7f7", "--video", "--views", 10, "--jobs", 1)
+    result = invoke("--catalogue", catalogue, "simulate", *rig, "--out", data, *options)
+    assert result.exit_code == 0, result.output
+
+    command = ("--catalogue", catalogue, "run", *rig, "--data", data, "--out", out)
+    command += ("--recipe", "batch", "--jobs", 1)
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    workspace = Workspace(out)
+    record = json.loads(workspace.result("z7f7").read_text())
+    assert record["status"] == "ok"
+    truth = record["truth"]
+    for name in ("fx", "fy"):
+        error = record["intrinsics"][name] - truth["intrinsics"][name]
+        assert abs(error) < 3 * truth["bound"][name]
+
+    shown = workspace.data("z7f7")
+    chosen = json.loads((shown / "keyframes.json").read_text())
+    answer = read_recording_truth(data / "z7f7")
+    assert answer is not None
+    assert answer.pose[chosen["frames"]].tolist() == list(range(10))
+    for name in ("detections.png", "coverage.png", "contact.png"):
+        assert (shown / name).read_bytes().startswith(b"\x89PNG")
+    (warning,) = (line for line in result.stderr.splitlines() if line.startswith("z7f7: "))
+    assert warning.startswith("z7f7: not covered: top-left corner, ")
+    assert "; too few views: parallel to the sensor, " in warning
+
+    def read(*_: object) -> None:
+        raise AssertionError("frames were read")
+
+    monkeypatch.setattr(frames.FrameSource, "frames", read)
+    before = contents(out)
+    again = invoke(*command)
+    assert again.exit_code == 0, again.output
+    assert "1 results were there already" in again.stderr
+    assert again.stderr.splitlines().count(warning) == 1
+    assert contents(out) == before

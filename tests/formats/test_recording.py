@@ -1,5 +1,6 @@
 """The folder of a recording: what it says, what it leaves open, and what is wrong in it."""
 
+import json
 import math
 from pathlib import Path
 
@@ -64,6 +65,26 @@ def test_metadata_gives_the_median(tmp_path: Path) -> None:
     found = with_clip(tmp_path, metadata="lens.csv", board="800x600")
     assert (found.lfl_mm, found.fd_m) == (24.02, math.inf)
     assert found.metadata == tmp_path / "lens.csv"
+
+
+def test_metadata_of_arris_tool(tmp_path: Path) -> None:
+    def entry(frame: int, lfl_um: int) -> dict[str, object]:
+        state = {"lensFocalLength": lfl_um, "lensFocusDistanceMetric": 1900}
+        sets = [{"metadataSetName": "Lens State", "metadataSetPayload": state}]
+        return {"frameId": frame, "frameBasedMetadataSets": sets}
+
+    frames = [entry(7, 24000), entry(8, 24020), entry(9, 24100)]
+    path = tmp_path / "lens.JSON"
+    path.write_text(json.dumps({"frameBasedMetadata": {"frames": frames}}))
+    found = with_clip(tmp_path, metadata="lens.JSON", board="800x600")
+    assert (found.lfl_mm, found.fd_m) == pytest.approx((24.02, 1.9))
+    assert found.metadata == path
+    path.write_text(json.dumps({"frameBasedMetadata": {"frames": [*frames, entry(10, 25000)]}}))
+    with pytest.raises(InputError, match=r"lens\.JSON: the lens was moved"):
+        with_clip(tmp_path, metadata="lens.JSON", board="800x600")
+    path.write_text("frame,lfl_mm,fd_m")
+    with pytest.raises(InputError, match=r"lens\.JSON, line 1: this is not JSON"):
+        with_clip(tmp_path, metadata="lens.JSON", board="800x600")
 
 
 @pytest.mark.parametrize(

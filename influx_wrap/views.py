@@ -1,0 +1,260 @@
+"""The views of an experiment: chosen from a recording's detections, and shown to a person.
+
+One frame per pose is kept of a video, all of separate photographs. Three figures tell at
+a glance what was kept and what is missing: ``detections.png`` (corners over time, chosen
+frames marked), ``coverage.png`` (where in the picture corners were seen) and ``contact.png``
+(the chosen frames). ``keyframes.json`` has the numbers behind them; it is written last, so
+where it is, everything is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.detections import (
+    COORDS,
+    SUCCESSES,
+    TARGET,
+    DetectionSummary,
+    read_summary,
+)
+from influx_wrap.formats.files import make_folder, read_json, write_json
+from influx_wrap.formats.kalibr import (
+    read_observations,
+    read_target,
+    write_observations,
+    write_target,
+)
+from influx_wrap.model.observations import Observations
+from influx_wrap.observe.coverage import (
+    CELL_COLS,
+    MIN_VIEWS,
+    ORIENTATIONS,
+    Coverage,
+    assess_coverage,
+    name_parts,
+)
+from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput, open_frames
+from influx_wrap.observe.keyframes import (
+    Keyframes,
+    Reason,
+    keep_stills,
+    least_corners,
+    select_held_poses,
+)
+from influx_wrap.report.keyframes_figure import (
+    draw_contact_sheet,
+    draw_coverage,
+    draw_detections,
+)
+
+KEYFRAMES = "keyframes.json"
+FIGURES = DETECTIONS_PNG, COVERAGE_PNG, CONTACT_PNG = (
+    "detections.png",
+    "coverage.png",
+    "contact.png",
+)
+LEFT_OUT = {
+    Reason.FEW_CORNERS: "too few corners",
+    Reason.MOVING: "board in motion",
+    Reason.NOT_HELD: "beginning or end of a movement",
+    Reason.SAME_POSE: "same pose as a chosen frame",
+    Reason.SUPPRESSED: "close to a stronger frame",
+}
+
+Progress = Callable[[int, int], None]
+"""Hears how many frames of how many have been read for the contact sheet."""
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What was chosen of a recording; ``observations`` are those of the chosen frames."""
+
+    summary: DetectionSummary
+    keyframes: Keyframes
+    observations: Observations
+    coverage: Coverage
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many frames were left out, by reason."""
+        found = Counter(self.keyframes.reasons.tolist())
+        return {text: found[reason] for reason, text in LEFT_OUT.items() if found[reason]}
+
+
+def choose_views(detections: Path) -> Views:
+    """The views worth keeping of the recording in a folder of detections."""
+    summary = read_summary(detections)
+    seen = _read_all(detections, summary)
+    choose = keep_stills if summary.stills else select_held_poses
+    keyframes = choose(seen, summary.n_frames)
+    if len(keyframes.frames) == 0:
+        raise _nothing_chosen(detections, summary, least_corners(seen.target))
+    views = np.searchsorted(seen.view_ids, keyframes.frames)
+    chosen = Observations(
+        seen.target, seen.uv[views], seen.valid[views], seen.image_size, keyframes.frames
+    )
+    coverage = assess_coverage(chosen.uv, chosen.valid, chosen.target, chosen.image_size)
+    return Views(summary, keyframes, chosen, coverage)
+
+
+def write_views(views: Views, footage: Path, out: Path, progress: Progress) -> str | None:
+    """Write the chosen frames' observations in Kalibr's files, and show them beside these.
+
+    Returns as ``show_views`` does.
+    """
+    make_folder(out)
+    _forget(out)
+    write_target(out / TARGET, views.observations.target)
+    write_observations(out / COORDS, out / SUCCESSES, views.observations)
+    return show_views(views, footage, out, progress)
+
+
+def show_views(views: Views, footage: Path, out: Path, progress: Progress) -> str | None:
+    """Draw the figures, and write ``keyframes.json``.
+
+    ``footage`` is where the recording is now. Returns why there is no contact sheet, or
+    what it lacks; None if all is well.
+    """
+    _forget(out)
+    chosen, coverage = views.observations, views.coverage
+    n_points = len(chosen.target.points)
+    draw_detections(views.summary.counts, chosen.view_ids, n_points, out / DETECTIONS_PNG)
+    draw_coverage(chosen.uv, chosen.valid, chosen.image_size, coverage, out / COVERAGE_PNG)
+    problem = _contact_sheet(chosen, footage, out / CONTACT_PNG, progress)
+    write_json(out / KEYFRAMES, _as_json(views))
+    return problem
+
+
+def shown_coverage(out: Path) -> Coverage | None:
+    """The coverage in a folder that ``show_views`` has finished; None if anything is missing."""
+    if not all((out / name).exists() for name in FIGURES):
+        return None
+    try:
+        record = read_json(out / KEYFRAMES)
+        per_orientation = record.record("views_per_orientation")
+        return Coverage(
+            record.rows("views_per_cell", CELL_COLS).astype(np.int64),
+            np.array([per_orientation.integer(name, at_least=0) for name in ORIENTATIONS]),
+            tuple(str(text) for text in record.items("warnings")),
+        )
+    except InputError:
+        return None
+
+
+def missing_in_short(coverage: Coverage) -> str | None:
+    """The warnings in one line, for a list of many recordings; None if nothing is missing."""
+    parts = name_parts(~coverage.covered)
+    tilts = [
+        name.partition(" (")[0]
+        for name, n in zip(ORIENTATIONS, coverage.views_per_orientation.tolist(), strict=True)
+        if n < MIN_VIEWS
+    ]
+    missing = [f"not covered: {', '.join(parts)}"] if parts else []
+    missing += [f"too few views: {', '.join(tilts)}"] if tilts else []
+    return "; ".join(missing) or None
+
+
+def _forget(out: Path) -> None:
+    """Remove what tells of earlier views, the list that vouches for the rest first."""
+    try:
+        for name in (KEYFRAMES, *FIGURES):
+            (out / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}.") from None
+
+
+def _read_all(folder: Path, summary: DetectionSummary) -> Observations:
+    """The observations of all frames that have any, checked against the summary."""
+    target = read_target(folder / TARGET)
+    observations = read_observations(
+        folder / COORDS, folder / SUCCESSES, target, summary.image_size
+    )
+    counts = np.zeros(summary.n_frames, dtype=np.int64)
+    ids = observations.view_ids
+    inside = (ids >= 0) & (ids < summary.n_frames)
+    counts[ids[inside]] = observations.valid[inside].sum(axis=1)
+    if not inside.all() or not np.array_equal(counts, summary.counts):
+        raise InputError(
+            f"{folder / COORDS} and the counts beside it are not of one recording. "
+            f"Remove {folder} and detect the corners again."
+        )
+    return observations
+
+
+def _nothing_chosen(folder: Path, summary: DetectionSummary, least: int) -> InputError:
+    most = int(summary.counts.max())
+    if most < least:
+        why = f"none of them has the {least} corners needed, the best has {most}"
+        advice = "Show more of the board, in focus and larger in the picture."
+    else:
+        why = "the board is never held still for three frames"
+        advice = "Record again, moving the board from pose to pose and holding it for half a "
+        advice += "second in each."
+    return InputError(f"{folder}: no keyframe in {summary.n_frames} frames: {why}. {advice}")
+
+
+def _contact_sheet(
+    chosen: Observations, footage: Path, path: Path, progress: Progress
+) -> str | None:
+    """Draw the contact sheet; returns why it could not be, or is not complete."""
+    frames = chosen.view_ids
+    corners = {
+        int(frame): uv[seen]
+        for frame, uv, seen in zip(frames, chosen.uv, chosen.valid, strict=True)
+    }
+    try:
+        source = open_frames(footage)
+        if source.image_size != chosen.image_size:
+            size, wanted = ("{} x {}".format(*s) for s in (source.image_size, chosen.image_size))
+            return f"none, as {footage} has {size} pixels, the detections are of {wanted}."
+        missing = draw_contact_sheet(_pictures(source, frames, progress), corners, path)
+    except InputError as error:
+        return f"none, as {error}"
+    if not missing:
+        return None
+    frames_missing = "1 frame" if len(missing) == 1 else f"{len(missing)} frames"
+    return f"it lacks {frames_missing} that cannot be read from {footage}."
+
+
+def _pictures(
+    source: FrameSource, frames: NDArray[np.int64], progress: Progress
+) -> Iterator[tuple[int, Picture]]:
+    """The wanted frames; a video is decoded from its beginning, pictures are opened one by one."""
+    first, last = int(frames[0]), int(frames[-1])
+    ranges = [(i, i + 1) for i in frames.tolist()] if source.path.is_dir() else [(first, last + 1)]
+    progress(0, last + 1)
+    for start, stop in ranges:
+        # Damage ends a video, but only one of several pictures.
+        with suppress(TruncatedInput):
+            for index, picture in source.frames(start, stop):
+                yield index, picture
+                progress(index + 1, last + 1)
+
+
+def _as_json(views: Views) -> dict[str, object]:
+    """``keyframes.json``."""
+    summary, keyframes, coverage = views.summary, views.keyframes, views.coverage
+    return {
+        "frames": keyframes.frames.tolist(),
+        "corners": summary.counts[keyframes.frames].tolist(),
+        "n_frames": summary.n_frames,
+        "image_size": list(summary.image_size),
+        "stills": summary.stills,
+        "radius_threshold": keyframes.threshold,
+        "left_out": views.left_out,
+        "coverage": coverage.share,
+        "views_per_cell": coverage.views_per_cell.tolist(),
+        "views_per_orientation": dict(
+            zip(ORIENTATIONS, coverage.views_per_orientation.tolist(), strict=True)
+        ),
+        "warnings": list(coverage.warnings),
+    }
