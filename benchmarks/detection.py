@@ -115,7 +115,8 @@ def _pictures(task: Task) -> tuple[AprilGrid, list[tuple[np.ndarray, FloatArray,
     return grid, pictures
 
 
-def _plain_opencv() -> cv2.aruco.ArucoDetector:
+def plain_opencv() -> cv2.aruco.ArucoDetector:
+    """OpenCV's marker detector as it comes, told of the two-cell border."""
     parameters = cv2.aruco.DetectorParameters()
     parameters.markerBorderBits = 2
     dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
@@ -125,7 +126,7 @@ def _plain_opencv() -> cv2.aruco.ArucoDetector:
 def _with_opencv(picture: np.ndarray, grid: AprilGrid) -> FloatArray:
     """(T, 2) corners by OpenCV's detector and ``cornerSubPix``; NaN where there are none."""
     found = np.full((len(grid.points), 2), np.nan)
-    corners, ids, _ = _plain_opencv().detectMarkers(picture)
+    corners, ids, _ = plain_opencv().detectMarkers(picture)
     for quad, tag in zip(corners, [] if ids is None else ids.ravel().tolist(), strict=True):
         if tag >= grid.tag_rows * grid.tag_cols:
             continue
@@ -202,7 +203,7 @@ def _summary(error: FloatArray) -> tuple[float, float, float]:
 
 def _speed(console: Console) -> bool:
     """Seconds per picture of ours over OpenCV's, on cells spread over the plans."""
-    peer = _plain_opencv()
+    peer = plain_opencv()
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     table = Table(

@@ -3,12 +3,16 @@
 Every worker has a pipe of its own, so a worker that dies (out of memory, killed) is
 known by the task it held, and a new one takes its place. Workers are started afresh
 rather than forked, ignore Ctrl-C, which is the parent's business, and end with it.
+
+The large arrays of a task, pictures say, are not sent through the pipe, where they would
+be copied four times over, but put into memory that parent and worker share.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable
@@ -20,6 +24,11 @@ from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+LARGE_BYTES = 1 << 18
+"""Arrays of this size and more are handed over in shared memory."""
+
+_ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,9 @@ def parallel(
 
     A task is taken from ``tasks`` when a worker is free for it, not before: they may be
     many, and large. ``function`` must be importable by the workers and is expected not to
-    raise. When the generator is closed, workers still busy are ended. For the main thread
-    only.
+    raise. It may return an array of its task, or change it, but not keep it: the next task
+    takes its place. When the generator is closed, workers still busy are ended. For the
+    main thread only.
     """
     waiting = iter(tasks)
     idle: list[_Worker[Task, Result]] = []
@@ -47,7 +57,7 @@ def parallel(
             # All workers are started before the first is given a task, which it may take
             # only once it is up.
             new = [
-                (idle.pop() if idle else _Worker(function), task)
+                (idle.pop() if idle else _Worker(function, _large_bytes(task)), task)
                 for task in islice(waiting, processes - len(busy))
             ]
             busy.update((worker.pipe, (worker, task)) for worker, task in new)
@@ -68,10 +78,18 @@ def parallel(
 
 
 class _Worker(Generic[Task, Result]):
-    def __init__(self, function: Callable[[Task], Result]) -> None:
+    """A process, and ``room`` bytes of memory shared with it for the arrays of a task."""
+
+    def __init__(self, function: Callable[[Task], Result], room: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self._shared: Any = b""
+        if room:
+            # Without any, arrays go through the pipe.
+            with suppress(OSError):
+                self._shared = context.RawArray("B", room)
+        arguments = (theirs, self._shared, function)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         # A worker inherits that it ignores Ctrl-C, so there is no moment when it does not.
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
@@ -83,7 +101,7 @@ class _Worker(Generic[Task, Result]):
     def give(self, task: Task) -> None:
         # To a worker that died while idle; ``take`` finds out.
         with suppress(BrokenPipeError):
-            self.pipe.send(task)
+            self.pipe.send(_pack(task, memoryview(self._shared).cast("B")))
 
     def take(self) -> Result | WorkerDied:
         try:
@@ -98,12 +116,44 @@ class _Worker(Generic[Task, Result]):
         self._process.join()
 
 
-def _serve(pipe: connection.Connection, function: Callable[[Any], Any]) -> None:
+def _large_bytes(task: object) -> int:
+    """The memory that ``_pack`` needs for all large arrays of a task."""
+    sizes: list[int] = []
+    pickle.dumps(task, protocol=5, buffer_callback=lambda array: sizes.append(array.raw().nbytes))
+    return sum(_aligned(size) for size in sizes if size >= LARGE_BYTES)
+
+
+def _pack(task: object, shared: memoryview) -> tuple[bytes, list[tuple[int, int]]]:
+    """A task as bytes, but for the large arrays that fit into ``shared``: these are copied
+    there, each into the bytes of a range that is returned."""
+    ranges: list[tuple[int, int]] = []
+
+    def stays(array: pickle.PickleBuffer) -> bool:
+        content = array.raw()
+        start = _aligned(ranges[-1][1]) if ranges else 0
+        stop = start + content.nbytes
+        if content.nbytes < LARGE_BYTES or stop > len(shared):
+            return True
+        shared[start:stop] = content
+        ranges.append((start, stop))
+        return False
+
+    return pickle.dumps(task, protocol=5, buffer_callback=stays), ranges
+
+
+def _aligned(n_bytes: int) -> int:
+    return -(-n_bytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def _serve(pipe: connection.Connection, shared: Any, function: Callable[[Any], Any]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    memory = memoryview(shared).cast("B")
     # A parent that was killed may be noticed here first, in the middle of a task's bytes.
     with suppress(EOFError, ConnectionError):
         while True:
-            pipe.send(function(pipe.recv()))
+            data, ranges = pipe.recv()
+            task = pickle.loads(data, buffers=[memory[start:stop] for start, stop in ranges])
+            pipe.send(function(task))
 
 
 def _end_with_parent() -> None:

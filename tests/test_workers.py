@@ -7,11 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from multiprocessing import heap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from influx_wrap.workers import WorkerDied, parallel
+from influx_wrap.workers import LARGE_BYTES, WorkerDied, parallel
 
 
 def square_or_die(number: int) -> int:
@@ -75,6 +77,79 @@ def test_closing_ends_busy_workers(tmp_path: Path) -> None:
         wait_for((tmp_path / "slow").exists)
     pid = int((tmp_path / "slow").read_text())
     wait_for(lambda: not is_alive(pid))
+
+
+Arrays = tuple[int, list[np.ndarray]]
+
+
+def of_all_kinds() -> Iterator[Arrays]:
+    """Tasks with arrays small and large, more and fewer than in the first, in all layouts."""
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 1 << 16, (300, 1001), dtype=np.uint16)
+    assert picture.nbytes > LARGE_BYTES
+    # The first two decide on the memory of two workers: an odd number of bytes, and none.
+    yield 0, [rng.integers(0, 255, LARGE_BYTES + 1, dtype=np.uint8), picture]
+    yield 1, [np.arange(3.0)]
+    yield 2, [picture]
+    yield 3, [picture, picture, 1 + picture, 2 + picture]
+    yield 4, []
+    yield 5, [np.asfortranarray(picture), picture[::2], picture.T]
+    yield 6, [picture + 6]
+
+
+def change_and_return(task: Arrays) -> Arrays:
+    number, arrays = task
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for array in arrays:
+        array += 1
+    return number, arrays
+
+
+def check_arrays(processes: int) -> None:
+    expected = dict(of_all_kinds())
+    results = list(parallel(change_and_return, of_all_kinds(), processes))
+    assert sorted(task[0] for task, _ in results) == list(expected)
+    for (number, given), result in results:
+        for array, known in zip(given, expected[number], strict=True):
+            np.testing.assert_array_equal(array, known, "the parent's own was changed")
+        if number == 2:
+            assert result == WorkerDied(-signal.SIGKILL)
+            continue
+        assert not isinstance(result, WorkerDied)
+        assert result[0] == number
+        # Array 1 of task 3 is array 0, so both are changed twice.
+        twice = [number == 3 and k < 2 for k in range(len(given))]
+        for changed, known, more in zip(result[1], expected[number], twice, strict=True):
+            assert changed.dtype == known.dtype
+            np.testing.assert_array_equal(changed, known + np.array(1 + more, known.dtype))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_arrays_arrive_as_they_are(processes: int) -> None:
+    check_arrays(processes)
+
+
+def test_arrays_go_through_the_pipe_without_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(arena: object, size: int) -> str:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(heap.Arena, "_choose_dir", full)
+    check_arrays(1)
+
+
+def where_it_lies(task: np.ndarray) -> int:
+    return int(task.__array_interface__["data"][0])
+
+
+def test_large_arrays_are_shared() -> None:
+    """Those that fit into the memory of the first lie in one place, aligned for any type."""
+    sizes = (4, 3, 2, 4)
+    tasks = [np.zeros(size * LARGE_BYTES, np.uint8) for size in sizes]
+    places = [place for _, place in parallel(where_it_lies, tasks, 1)]
+    assert len(set(places)) == 1
+    assert isinstance(places[0], int)
+    assert places[0] % 8 == 0
 
 
 def say_first_only(path: Path) -> None:

@@ -75,14 +75,14 @@ def command(
         simulated = simulations(plan, select_cells(plan, cells), Noise(), seed=seed)
         todo = simulated_jobs(simulated, [chosen], workspace)
         console.print(
-            f"No --data given: simulating {len(todo)} experiments of {lens} into "
+            f"No --data given: simulating {_experiments(len(todo))} of {lens} into "
             f"{workspace.root / 'data'}."
         )
     else:
         todo = recorded_jobs(data, lens, cells, [chosen], seed, workspace)
         n_footage = sum(job.recording is not None for job in todo)
         as_footage = f", {n_footage} of them as footage" if n_footage else ""
-        console.print(f"{len(todo)} experiments of {lens} from {data}{as_footage}.")
+        console.print(f"{_experiments(len(todo))} of {lens} from {data}{as_footage}.")
     with workspace.open():
         claim(workspace, plan)
         todo = observe_with_progress(todo, plan, load_catalogue(catalogue).boards, jobs, console)
@@ -107,3 +107,7 @@ def command(
     )
     if total["failed"]:
         raise click.exceptions.Exit(1)
+
+
+def _experiments(n: int) -> str:
+    return "1 experiment" if n == 1 else f"{n} experiments"
