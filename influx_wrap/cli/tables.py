@@ -115,8 +115,8 @@ def run_totals(cells: Sequence[CellResult], totals: Mapping[str, Any], seconds: 
             lines.append(f"error / bound, RMS over {title}:  {values}")
     if any(totals["rms_error_over_bound"].values()):
         lines.append("(1 is as good as the data allow)")
-    cells = "cell" if totals["ok"] == 1 else "cells"
-    lines.append(f"{totals['ok']} {cells} ok, {totals['failed']} failed, {seconds:.0f} s")
+    noun = "cell" if totals["ok"] == 1 else "cells"
+    lines.append(f"{totals['ok']} {noun} ok, {totals['failed']} failed, {seconds:.0f} s")
     return "\n".join(lines)
 
 
