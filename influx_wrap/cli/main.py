@@ -24,6 +24,7 @@ COMMANDS = {
     "keyframes": "One sharp frame per pose of a recording, and what is missing.",
     "calibrate": "Intrinsics of one experiment from its observations.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
+    "lut": "A lens's lookup table: build, query, crossval, plot.",
     "compare": "Original, modified and batch calibration side by side.",
 }
 

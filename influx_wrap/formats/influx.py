@@ -15,6 +15,7 @@ from pathlib import Path
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json, write_json
 from influx_wrap.model.experiment import Cell, Plan
+from influx_wrap.model.intrinsics import NAMES
 
 
 @dataclass(frozen=True)
@@ -98,3 +99,50 @@ def _board_size(cell: Cell) -> float | str:
     if cell.board is None:
         return "drone"
     return max(cell.board.width_mm, cell.board.height_mm) / 1e3
+
+
+@dataclass(frozen=True)
+class SelectedResult:
+    """One experiment of a selected-results file; pixel (0, 0) is a pixel's centre."""
+
+    zoom_index: int
+    focus_index: int
+    lfl_mm: float
+    fd_m: float
+    is_drone: bool
+    intrinsics: tuple[float, ...]
+
+
+def read_selected_results(path: Path) -> tuple[tuple[SelectedResult, ...], tuple[str, ...]]:
+    """The usable experiments of a selected-results file, and the names of the others.
+
+    Those whose ``selected_trial`` is ``invalid``, or that lack a number (-1), are not usable.
+    The file counts pixels from a pixel's corner.
+    """
+    record = read_json(path)
+    details = record.record("exp_details")
+    usable, unusable = [], []
+    for key in details.values:
+        match = re.fullmatch(r"zoom_(\d+)_focus_distance_(\d+)", key)
+        if match is None:
+            raise details.fault(key, "must look like zoom_<i>_focus_distance_<j>.")
+        entry = details.record(key)
+        numbers = ("zoom", "focus_distance", *NAMES)
+        if entry.value("selected_trial") == "invalid" or any(
+            entry.value(name) in (-1, None) for name in numbers[:6]
+        ):
+            unusable.append(key)
+            continue
+        fx, fy, cx, cy, *distortion = (entry.number(name) for name in NAMES)
+        zoom_index, focus_index = (int(index) for index in match.groups())
+        usable.append(
+            SelectedResult(
+                zoom_index,
+                focus_index,
+                lfl_mm=entry.number("zoom", above=0),
+                fd_m=entry.number("focus_distance", above=0) / 1e3,
+                is_drone=entry.value("board_size") == "drone",
+                intrinsics=(fx, fy, cx - 0.5, cy - 0.5, *distortion),
+            )
+        )
+    return tuple(usable), tuple(unusable)

@@ -1,0 +1,206 @@
+"""``influx-calib lut``: a lens's table, built, asked, judged and drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Printed
+
+from influx_wrap.cli.options import PATH, number
+from influx_wrap.cli.tables import answers as answer_console
+from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.files import make_folder, read_json
+from influx_wrap.formats.lut import read_table, write_table
+from influx_wrap.lut.judge import Judgement, favoured, judge_all
+from influx_wrap.lut.lookup import Status, make_lookup, one
+from influx_wrap.lut.schemes import DEFAULT, SCHEMES
+from influx_wrap.lut.table import Table
+from influx_wrap.lut.uncertainty import make_error_model, sigma
+from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.report.table_figure import draw_intrinsics, draw_left_out, draw_regions
+from influx_wrap.tables import Built, table_from_run, table_from_selection
+
+SCHEME = click.Choice(SCHEMES)
+
+
+@click.group("lut")
+def command() -> None:
+    """The lookup table of a lens: build it, ask it, see how good it is.
+
+    \b
+    Example:
+      influx-calib lut build runs/canon17 --out canon17.json
+      influx-calib lut query canon17.json --lfl-mm 35 --fd-m 2.4
+    """
+
+
+@command.command("build")
+@click.argument("source", metavar="RUN_DIR|SELECTED.json", type=PATH)
+@click.option("--out", type=PATH, required=True, help="The table.")
+@click.option("--lens", help="Of a selected-results file; a run knows its own.")
+@click.option("--camera", show_default="the run's, or arri-alexa-mini", help="Camera body.")
+@click.pass_obj
+def build(
+    catalogue: Path | None, source: Path, out: Path, lens: str | None, camera: str | None
+) -> None:
+    """Build a table from a run's results or from a selected-results file.
+
+    \b
+    Example:
+      influx-calib lut build runs/canon17 --out canon17.json
+    """
+    built = built_from(catalogue, source, lens, camera)
+    write_table(out, built.table)
+    console = answer_console()
+    n = len(built.table.names)
+    console.print(f"{n} experiments of {built.table.lens} in {out}", soft_wrap=True)
+    for name, reason in built.left_out.items():
+        console.print(f"  left out: {name}, {escape(reason)}", soft_wrap=True)
+
+
+def built_from(catalogue: Path | None, source: Path, lens: str | None, camera: str | None) -> Built:
+    """A table from a run's folder or a selected-results file."""
+    cameras = load_catalogue(catalogue)
+    if source.is_dir():
+        summary = source / "summary.json"
+        if camera is None and summary.exists():
+            camera = read_json(summary).text("camera")
+        return table_from_run(source, cameras.camera(camera or "arri-alexa-mini"))
+    return table_from_selection(
+        source, lens or source.stem, cameras.camera(camera or "arri-alexa-mini")
+    )
+
+
+@command.command("query")
+@click.argument("table_file", metavar="LUT", type=PATH)
+@click.option("--lfl-mm", type=number(above=0), metavar="NUMBER", required=True,
+              help="Lens focal length.")  # fmt: skip
+@click.option("--fd-m", type=number(above=0, infinite=True), metavar="NUMBER", required=True,
+              help="Focus distance in metres, or inf.")  # fmt: skip
+@click.option("--scheme", type=SCHEME, default=DEFAULT, show_default=True, help="Interpolation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bool) -> None:
+    """Intrinsics at one setting of the lens, with sigma and where they come from.
+
+    \b
+    Example:
+      influx-calib lut query canon17.json --lfl-mm 35 --fd-m inf --json
+    """
+    table = read_table(table_file)
+    lookup = make_lookup(table, scheme)
+    answers = lookup.query([lfl_mm], [fd_m])
+    intrinsics = one(answers, table, lfl_mm, fd_m)
+    sigmas = sigma(lookup, make_error_model(lookup), answers, np.array([lfl_mm]), np.array([fd_m]))
+    status = Status(int(answers.status[0])).name.lower()
+    vertices = [
+        {"name": table.names[row], "weight": weight}
+        for row, weight in zip(
+            answers.vertices[0].tolist(), answers.weights[0].tolist(), strict=True
+        )
+        if row >= 0
+    ]
+    by_name = dict(zip(NAMES, sigmas[0].tolist(), strict=True))
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "lfl_mm": lfl_mm,
+                    "fd_m": "inf" if math.isinf(fd_m) else fd_m,
+                    "scheme": scheme,
+                    "status": status,
+                    "intrinsics": intrinsics,
+                    "sigma": by_name,
+                    "vertices": vertices,
+                },
+                indent=2,
+                allow_nan=False,
+            )
+        )
+        return
+    printed = Printed(
+        "", "value", "± sigma", title=f"{table.lens}, {lfl_mm:g} mm, {fd_m:g} m", box=None
+    )
+    for name in NAMES:
+        digits = 3 if name in ("fx", "fy", "cx", "cy") else 6
+        printed.add_row(name, f"{intrinsics[name]:.{digits}f}", f"{by_name[name]:.{digits}f}")
+    console = answer_console()
+    console.print(printed)
+    parts = ", ".join(f"{v['name']} {v['weight']:.3f}" for v in vertices)
+    console.print(f"{status} by scheme {scheme} from {parts}", soft_wrap=True)
+
+
+@command.command("crossval")
+@click.argument("table_file", metavar="LUT", type=PATH)
+@click.option("--figure", type=PATH, metavar="DIR", help="Draw the paper's maps of the errors.")
+def crossval(table_file: Path, figure: Path | None) -> None:
+    """Predict every experiment from the others, with every scheme.
+
+    \b
+    Example:
+      influx-calib lut crossval canon17.json --figure figures
+    """
+    table = read_table(table_file)
+    judgements = judge_all(table)
+    print_judgements(table, judgements)
+    if figure is not None:
+        make_folder(figure)
+        for judgement in judgements:
+            if judgement.judged:
+                draw_left_out(table, judgement, figure / f"left_out_{judgement.scheme}.png")
+        answer_console().print(f"drawn: {figure}", soft_wrap=True)
+
+
+def print_judgements(table: Table, judgements: list[Judgement]) -> None:
+    """Errors of every scheme, and which is best for this lens."""
+    console = answer_console()
+    best = favoured(judgements)
+    if best is None:
+        console.print("No experiment of this table is enclosed by others: nothing to judge.")
+        return
+    title = f"{table.lens}: {best.judged} of {len(table.names)} experiments predicted from others"
+    printed = Printed(title=title, box=None)
+    printed.add_column("scheme")
+    printed.add_column("error")
+    for name in NAMES:
+        printed.add_column(name + (" %" if name in NAMES[:4] else ""), justify="right")
+    for judgement in judgements:
+        rows = (("median", judgement.median), ("largest", judgement.largest))
+        for label, values in rows:
+            numbers = [f"{v:.3f}" if k < 4 else f"{v:.2g}" for k, v in enumerate(values)]
+            printed.add_row(judgement.scheme if label == "median" else "", label, *numbers)
+        printed.add_row("", "in 1 sigma", *(f"{100 * v:.0f} %" for v in judgement.within))
+    console.print(printed)
+    console.print(
+        f"This lens's own data favour {best.scheme}"
+        + ("." if best.scheme == DEFAULT else f"; the default is {DEFAULT}, as published."),
+        soft_wrap=True,
+    )
+
+
+@command.command("plot")
+@click.argument("table_file", metavar="LUT", type=PATH)
+@click.option("--figure", type=PATH, metavar="DIR", required=True, help="Where the figures go.")
+@click.option("--scheme", type=SCHEME, default=DEFAULT, show_default=True, help="Interpolation.")
+def plot(table_file: Path, figure: Path, scheme: str) -> None:
+    """Draw the table's regions and its intrinsics.
+
+    \b
+    Example:
+      influx-calib lut plot canon17.json --figure figures
+    """
+    table = read_table(table_file)
+    lookup = make_lookup(table, scheme)
+    if len(table.columns) < 2:
+        raise InputError(f"{table_file} has one focal length only: there is no plane to draw.")
+    make_folder(figure)
+    with Console(stderr=True).status("drawing"):
+        draw_regions(lookup, figure / "regions.png")
+        draw_intrinsics(lookup, figure / "intrinsics.png")
+    answer_console().print(f"drawn: {figure}", soft_wrap=True)

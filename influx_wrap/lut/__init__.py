@@ -1,0 +1,1 @@
+"""Tables over a lens: regions, interpolation, extrapolation, cross-validation."""

@@ -1,0 +1,70 @@
+"""Schemes compared by what leaving experiments out says about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from influx_wrap.lut.crossval import LeftOut
+from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.schemes import SCHEMES
+from influx_wrap.lut.table import Table
+from influx_wrap.lut.uncertainty import make_error_model
+from influx_wrap.model.intrinsics import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """A scheme's leave-one-out errors on a table of n experiments.
+
+    errors  (n, 8) in per cent for fx, fy, cx, cy, absolute for the rest; NaN where an
+            experiment is not enclosed by others
+    within  (8,) share of the errors within one sigma
+    """
+
+    scheme: str
+    left_out: LeftOut
+    errors: FloatArray
+    within: FloatArray
+
+    @property
+    def judged(self) -> int:
+        """How many experiments could be predicted."""
+        return int(self.left_out.judged.sum())
+
+    @property
+    def median(self) -> FloatArray:
+        """(8,) of the errors."""
+        return np.asarray(np.median(self.errors[self.left_out.judged], axis=0))
+
+    @property
+    def largest(self) -> FloatArray:
+        """(8,) of the errors."""
+        return np.asarray(np.max(self.errors[self.left_out.judged], axis=0))
+
+
+def judge(table: Table, scheme: str) -> Judgement:
+    """Leave every experiment out once."""
+    model = make_error_model(make_lookup(table, scheme))
+    left_out = model.left_out
+    difference = np.abs(left_out.predicted - table.values)
+    share = difference <= model.left_out_sigma
+    errors = difference.copy()
+    errors[:, :4] *= 100 / np.abs(table.values[:, :4])
+    judged = left_out.judged
+    within = share[judged].mean(axis=0) if judged.any() else np.full(8, np.nan)
+    return Judgement(scheme, left_out, errors, within)
+
+
+def judge_all(table: Table) -> list[Judgement]:
+    """All schemes on one table."""
+    return [judge(table, scheme) for scheme in SCHEMES]
+
+
+def favoured(judgements: list[Judgement]) -> Judgement | None:
+    """The scheme with the smallest root mean square of the focal lengths' errors."""
+    able = [judgement for judgement in judgements if judgement.judged]
+    if not able:
+        return None
+    return min(able, key=lambda j: float(np.nanmean(j.errors[:, :2] ** 2)))

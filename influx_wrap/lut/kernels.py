@@ -1,0 +1,125 @@
+"""A table's hot loop: which region a query is in, and what its vertices weigh there.
+
+All functions are in this one file because numba's cache looks only at the file a
+function is in.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from influx_wrap.model.intrinsics import FloatArray
+
+IntArray = NDArray[np.int64]
+
+RIM = 1e-6
+"""How far outside all regions, in weights, a query still counts as on the rim of the nearest:
+in a region that is almost a line, rounding is worth so much."""
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def in_triangle(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
+    """Barycentric weights (first three of 4) of a triangle's corners; returns the least."""
+    ax, ay = corners[0, 0], corners[0, 1]
+    ux, uy = corners[1, 0] - ax, corners[1, 1] - ay
+    vx, vy = corners[2, 0] - ax, corners[2, 1] - ay
+    area = ux * vy - uy * vx
+    b = ((x - ax) * vy - (y - ay) * vx) / area
+    c = (ux * (y - ay) - uy * (x - ax)) / area
+    weights[0], weights[1], weights[2], weights[3] = 1 - b - c, b, c, 0.0
+    return min(1 - b - c, b, c)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def in_quad(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
+    """Bilinear weights (4,) of a convex quadrilateral's corners; returns the least of the
+    factors they are made of, negative outside.
+
+    The place is a + s e + t f + s t g; eliminating s leaves a quadratic equation in t, whose
+    first coefficient vanishes if two sides are parallel.
+    """
+    ax, ay = corners[0, 0], corners[0, 1]
+    ex, ey = corners[1, 0] - ax, corners[1, 1] - ay
+    fx, fy = corners[3, 0] - ax, corners[3, 1] - ay
+    gx, gy = corners[2, 0] - corners[1, 0] - fx, corners[2, 1] - corners[1, 1] - fy
+    hx, hy = x - ax, y - ay
+    k2 = gx * fy - gy * fx
+    k1 = ex * fy - ey * fx + hx * gy - hy * gx
+    k0 = hx * ey - hy * ex
+    root = math.sqrt(max(0.0, k1 * k1 - 4 * k2 * k0))
+    q = -0.5 * (k1 + (root if k1 >= 0 else -root))
+    t = k0 / q if q != 0 else 0.0
+    if k2 != 0 and not -0.5 <= t <= 1.5:
+        t = q / k2
+    dx, dy = ex + t * gx, ey + t * gy
+    s = (hx - t * fx) / dx if abs(dx) > abs(dy) else (hy - t * fy) / dy
+    weights[0], weights[1] = (1 - s) * (1 - t), s * (1 - t)
+    weights[2], weights[3] = s * t, (1 - s) * t
+    return min(s, t, 1 - s, 1 - t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def locate(
+    x: FloatArray,
+    y: FloatArray,
+    places: FloatArray,
+    vertices: IntArray,
+    low: FloatArray,
+    step: FloatArray,
+    bins: int,
+    starts: IntArray,
+    members: IntArray,
+) -> tuple[IntArray, FloatArray]:
+    """Region (q,) of queries x, y (q,), -1 outside all; and its vertices' weights (q, 4)."""
+    region = np.full(len(x), -1)
+    weights = np.zeros((len(x), 4))
+    corners, trial = np.empty((4, 2)), np.empty(4)
+    for k in range(len(x)):
+        i, j = (x[k] - low[0]) / step[0], (y[k] - low[1]) / step[1]
+        # A query on the outermost rim belongs to the bin inside it.
+        if not (-1e-6 <= i <= bins + 1e-6 and -1e-6 <= j <= bins + 1e-6):
+            continue
+        cell = min(max(int(i), 0), bins - 1) * bins + min(max(int(j), 0), bins - 1)
+        best = -RIM
+        for member in range(starts[cell], starts[cell + 1]):
+            candidate = members[member]
+            is_quad = vertices[candidate, 3] >= 0
+            for corner in range(4 if is_quad else 3):
+                corners[corner, 0] = places[vertices[candidate, corner], 0]
+                corners[corner, 1] = places[vertices[candidate, corner], 1]
+            if is_quad:
+                least = in_quad(corners, x[k], y[k], trial)
+            else:
+                least = in_triangle(corners, x[k], y[k], trial)
+            if least > best:
+                best = least
+                region[k] = candidate
+                weights[k] = trial
+                if least >= 0:
+                    break
+    return region, weights
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def blend(
+    region: IntArray, weights: FloatArray, vertices: IntArray, values: FloatArray
+) -> FloatArray:
+    """(q, c) values (n, c) of the regions' vertices, weighted; NaN where there is no region."""
+    columns = values.shape[1]
+    result = np.full((len(region), columns), np.nan)
+    for k in range(len(region)):
+        if region[k] < 0:
+            continue
+        for column in range(columns):
+            result[k, column] = 0.0
+        for corner in range(4):
+            vertex = vertices[region[k], corner]
+            if vertex < 0:
+                break
+            for column in range(columns):
+                result[k, column] += weights[k, corner] * values[vertex, column]
+    return result

@@ -1,0 +1,229 @@
+"""Intrinsics at any setting of a lens, from its table.
+
+Inside the table's hull they are interpolated in the region the setting is in. Beyond it, in
+focus distance, the paper's extrapolation holds: all but the focal lengths are those of the
+nearest focus distance in the table, and the focal lengths are those of thin lenses, one for
+each of the two neighbouring focal lengths of the table, whose own focal length is the
+harmonic mean over that column's experiments (supplement, "LUT Extrapolation Scheme").
+A focal length beyond the table's is nobody's to guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull
+
+from influx_wrap.errors import InputError
+from influx_wrap.lut.kernels import IntArray, blend, locate
+from influx_wrap.lut.regions import BINS, Index, Regions, make_index, make_regions
+from influx_wrap.lut.schemes import DEFAULT, Scheme, cfl_mm, effective_lfl_mm
+from influx_wrap.lut.table import Table
+from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+
+LFL_TOLERANCE = 1e-6
+"""How far beyond the table's, relatively, a focal length still is the table's own."""
+
+
+class Status(IntEnum):
+    """Where an answer comes from."""
+
+    INTERPOLATED = 0
+    EXTRAPOLATED = 1
+    LFL_OUTSIDE = 2
+    UNUSABLE = 3
+    """A setting that is no number, not positive, or nearer than the lens can focus."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Intrinsics at q settings.
+
+    intrinsics  (q, 8) in the order of ``NAMES``; NaN where there is no answer
+    status      (q,) a ``Status`` each
+    vertices    (q, 4) experiments, as rows of the table, that all but extrapolated focal
+                lengths come from; -1 for nobody
+    weights     (q, 4) of the vertices
+    """
+
+    intrinsics: FloatArray
+    status: NDArray[np.int8]
+    vertices: IntArray
+    weights: FloatArray
+
+    @property
+    def answered(self) -> BoolArray:
+        """(q,) where there is an answer."""
+        return np.asarray(self.status <= Status.EXTRAPOLATED)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A table with a scheme, ready for queries."""
+
+    table: Table
+    scheme: Scheme
+    regions: Regions
+
+    @cached_property
+    def _index(self) -> Index:
+        return make_index(self.regions)
+
+    @cached_property
+    def _blended(self) -> FloatArray:
+        return self.scheme.blended(self.table.values, self.table.fd_m)
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Corners (m, 2) of the hull's lower and of its upper side, from left to right."""
+        places = self.regions.places
+        left, right = places[:, 0].min(), places[:, 0].max()
+        if self._is_line:
+            corners = places[np.lexsort((places[:, 1], places[:, 0]))]
+            return corners[[0]], corners[[-1]]
+        corners = places[ConvexHull(places / np.ptp(places, axis=0)).vertices]
+        sides = []
+        for sign in (1, -1):
+            # Corners turn counter-clockwise: along the lower side they go right.
+            start = np.lexsort((sign * corners[:, 1], corners[:, 0]))[0]
+            along = np.roll(corners, -start, axis=0)[::sign]
+            along = np.roll(along, 1, axis=0) if sign < 0 else along
+            end = int(np.argmax(along[:, 0] == right))
+            sides.append(along[: end + 1])
+        assert sides[0][0, 0] == left
+        return sides[0], sides[1]
+
+    @property
+    def _is_line(self) -> bool:
+        return bool((self.regions.vertices[:, 2] < 0).all())
+
+    def query(self, lfl_mm: ArrayLike, fd_m: ArrayLike) -> Answers:
+        """Intrinsics at focal lengths and focus distances (q,), infinity included."""
+        lfl, fd = np.broadcast_arrays(np.asarray(lfl_mm, float), np.asarray(fd_m, float))
+        lfl, fd = np.ravel(lfl), np.ravel(fd)
+        status = self._first_status(lfl, fd)
+        usable = status == Status.INTERPOLATED
+        x = np.clip(lfl, self.table.lfl_mm.min(), self.table.lfl_mm.max())
+        with np.errstate(divide="ignore"):
+            y = self.scheme.y(fd)
+        low, high = self._range_of_y(x)
+        slack = 1e-12 * (np.abs(low) + np.abs(high))
+        inside = (y >= low - slack) & (y <= high + slack)
+        status[usable & ~inside] = Status.EXTRAPOLATED
+        nearest = np.where(usable, np.clip(y, low, high), low)
+        region, weights = self._locate(x, nearest)
+        vertices = self.regions.vertices[region]
+        blended = blend(region, weights, self.regions.vertices, self._blended)
+        with np.errstate(divide="ignore"):
+            place_fd = np.where(inside, fd, self.scheme.fd(nearest))
+        intrinsics = self.scheme.intrinsics(blended, place_fd)
+        beyond = status == Status.EXTRAPOLATED
+        if beyond.any():
+            focal = self.extrapolated_cfl_mm(x[beyond], fd[beyond])
+            for axis, pixel_um in enumerate(self.table.pixel_um):
+                intrinsics[beyond, axis] = focal / (1e-3 * pixel_um)
+            too_near = np.flatnonzero(beyond)[np.isnan(focal)]
+            status[too_near] = Status.UNUSABLE
+        nobody = status > Status.EXTRAPOLATED
+        intrinsics[nobody], weights[nobody], vertices[nobody] = np.nan, 0.0, -1
+        return Answers(intrinsics, status, vertices, weights)
+
+    def _first_status(self, lfl: FloatArray, fd: FloatArray) -> NDArray[np.int8]:
+        status = np.zeros(len(lfl), dtype=np.int8)
+        least, most = self.table.lfl_mm.min(), self.table.lfl_mm.max()
+        with np.errstate(invalid="ignore"):
+            outside = (lfl < least * (1 - LFL_TOLERANCE)) | (lfl > most * (1 + LFL_TOLERANCE))
+            usable = (lfl > 0) & np.isfinite(lfl) & (fd > 0)
+        status[outside] = Status.LFL_OUTSIDE
+        status[~usable] = Status.UNUSABLE
+        return status
+
+    def _range_of_y(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Least and greatest y (q,) of the hull at x (q,)."""
+        low, high = self._bounds
+        return np.interp(x, *low.T), np.interp(x, *high.T)
+
+    def _locate(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Regions (q,) and weights (q, 4) of places inside the hull, or on its rim."""
+        if self._is_line:
+            return self._locate_on_line(y)
+        index = self._index
+        return locate(
+            x, y, self.regions.places, self.regions.vertices,
+            index.low, index.step, BINS, index.starts, index.members,
+        )  # fmt: skip
+
+    def _locate_on_line(self, y: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The same for a table of one focal length."""
+        vertices, places = self.regions.vertices, self.regions.places
+        weights = np.zeros((len(y), 4))
+        if len(places) == 1:
+            weights[:, 0] = 1.0
+            return np.zeros(len(y), dtype=np.int64), weights
+        ends = places[np.append(vertices[:, 0], vertices[-1, 1]), 1]
+        region = np.clip(np.searchsorted(ends, y, side="right") - 1, 0, len(vertices) - 1)
+        share = (y - ends[region]) / (ends[region + 1] - ends[region])
+        weights[:, 0], weights[:, 1] = 1 - share, share
+        return region, weights
+
+    @cached_property
+    def column_lenses(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Focal lengths (c,) of the table's columns, the effective focal length (c,) of each
+        in mm, and its relative scatter (c,) over the column's experiments."""
+        table = self.table
+        metric = 0.5e-3 * (table.values[:, :2] * np.array(table.pixel_um)).sum(axis=1)
+        inverse = 1 / effective_lfl_mm(metric, table.fd_m)
+        lfl = np.array([value for value, _ in table.columns])
+        mean = np.array([inverse[rows].mean() for _, rows in table.columns])
+        scatter = np.array([inverse[rows].std() for _, rows in table.columns]) / mean
+        return lfl, 1 / mean, scatter
+
+    def extrapolated_cfl_mm(self, lfl_mm: FloatArray, fd_m: FloatArray) -> FloatArray:
+        """Camera focal lengths (q,) at settings (q,) beyond the table.
+
+        The paper's, linear between those at the two neighbouring focal lengths; the scheme
+        ``thin-lens`` is linear in the lenses' own focal length there as everywhere.
+        """
+        columns, effective, _ = self.column_lenses
+        right = np.clip(np.searchsorted(columns, lfl_mm), 1 if len(columns) > 1 else 0, None)
+        right = np.minimum(right, len(columns) - 1)
+        left = np.maximum(right - 1, 0)
+        width = columns[right] - columns[left]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(width > 0, (lfl_mm - columns[left]) / width, 0.0)
+        share = np.clip(share, 0.0, 1.0)
+        if self.scheme.name == "thin-lens":
+            return cfl_mm((1 - share) * effective[left] + share * effective[right], fd_m)
+        both = [cfl_mm(effective[side], fd_m) for side in (left, right)]
+        return np.asarray((1 - share) * both[0] + share * both[1])
+
+
+def make_lookup(table: Table, scheme: str = DEFAULT) -> Lookup:
+    """A table's regions in the coordinates of a scheme."""
+    chosen = Scheme(scheme, table.pixel_um)
+    places = np.column_stack([table.lfl_mm, chosen.y(table.fd_m)])
+    if len(table.columns) == 1:
+        # Focal lengths that differ by less than can be set are one.
+        places[:, 0] = table.lfl_mm.mean()
+    return Lookup(table, chosen, make_regions(places, table.cells))
+
+
+def one(answers: Answers, table: Table, lfl_mm: float, fd_m: float) -> dict[str, float]:
+    """The intrinsics of a single query; an ``InputError`` says why there are none."""
+    status = Status(int(answers.status[0]))
+    if status == Status.LFL_OUTSIDE:
+        least, most = table.lfl_mm.min(), table.lfl_mm.max()
+        raise InputError(
+            f"LFL {lfl_mm:g} mm is outside the table of {table.lens}, which runs from {least:g} to "
+            f"{most:g} mm."
+        )
+    if status == Status.UNUSABLE:
+        raise InputError(
+            f"LFL {lfl_mm:g} mm with FD {fd_m:g} m is no setting of a lens: both must be positive, "
+            "and the distance more than four times the focal length."
+        )
+    return dict(zip(NAMES, answers.intrinsics[0].tolist(), strict=True))

@@ -1,0 +1,146 @@
+"""Tables from what calibrations left behind: a run's folder, or the authors' selection."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from influx_wrap import __version__
+from influx_wrap.errors import InputError
+from influx_wrap.evaluate.cells import CellResult
+from influx_wrap.formats.files import read_json
+from influx_wrap.formats.influx import read_selected_results
+from influx_wrap.lut.kernels import IntArray
+from influx_wrap.lut.table import Table, grid_of
+from influx_wrap.model.hardware import Camera
+from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.workspace import Workspace, file_hash
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A table, and the experiments that are not in it with the reason why."""
+
+    table: Table
+    left_out: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    name: str
+    lfl_mm: float
+    fd_m: float
+    is_drone: bool
+    grid: tuple[int, int] | None
+    values: FloatArray
+    covariance: FloatArray
+
+
+def table_from_run(folder: Path, camera: Camera) -> Built:
+    """The table of all experiments of a run that gave an answer."""
+    workspace = Workspace(folder)
+    paths = sorted((folder / "cells").glob("*/*.json")) if folder.is_dir() else []
+    if not paths:
+        raise InputError(f"{folder} is no folder of a run: it has no cells with results in it.")
+    rows, left_out, hashes, lens = [], {}, {}, ""
+    for path in paths:
+        file = read_json(path)
+        record = file.values
+        name = path.parent.name
+        if path not in (workspace.result(name), workspace.failure(name)):
+            continue
+        result = CellResult.of(record)
+        if result.intrinsics is None or result.lfl_mm is None or result.fd_m is None:
+            left_out[name] = result.reason or "its lens setting is not known"
+            continue
+        lens = file.record("cell").text("lens")
+        match = re.fullmatch(r"z(\d+)f(\d+)", name)
+        values = np.array([getattr(result.intrinsics, key) for key in NAMES])
+        rows.append(
+            _Row(
+                name,
+                result.lfl_mm,
+                result.fd_m,
+                result.target == "drone",
+                (int(match[1]), int(match[2])) if match else None,
+                values,
+                file.rows("covariance", len(NAMES)),
+            )
+        )
+        hashes[name] = file_hash(path)
+    if not rows:
+        raise InputError(f"{folder}: no experiment of this run gave an answer.")
+    provenance: dict[str, object] = {"influx_wrap": __version__, "from": "run", "results": hashes}
+    return _build(lens, camera, rows, left_out, provenance)
+
+
+def table_from_selection(path: Path, lens: str, camera: Camera) -> Built:
+    """The table of a selected-results file."""
+    usable, unusable = read_selected_results(path)
+    if not usable:
+        raise InputError(f"{path}: none of its experiments has a result.")
+    unknown = np.full((len(NAMES), len(NAMES)), np.nan)
+    rows = [
+        _Row(
+            f"z{result.zoom_index}f{result.focus_index}",
+            result.lfl_mm,
+            result.fd_m,
+            result.is_drone,
+            (result.zoom_index, result.focus_index),
+            np.array(result.intrinsics),
+            unknown,
+        )
+        for result in usable
+    ]
+    provenance: dict[str, object] = {
+        "influx_wrap": __version__,
+        "from": "selection",
+        "file": file_hash(path),
+    }
+    return _build(lens, camera, rows, dict.fromkeys(unusable, "it has no result"), provenance)
+
+
+def _build(
+    lens: str,
+    camera: Camera,
+    rows: list[_Row],
+    left_out: dict[str, str],
+    provenance: dict[str, object],
+) -> Built:
+    best: dict[tuple[float, float], _Row] = {}
+    # Of experiments at the same setting the most certain counts.
+    for row in sorted(rows, key=lambda row: np.nan_to_num(row.covariance[0, 0], nan=np.inf)):
+        kept = best.setdefault((row.lfl_mm, row.fd_m), row)
+        if kept is not row:
+            left_out[row.name] = f"{kept.name} is at the same setting, and more certain"
+    names = {row.name for row in best.values()}
+    rows = [row for row in rows if row.name in names]
+    lfl_mm = np.array([row.lfl_mm for row in rows])
+    fd_m = np.array([row.fd_m for row in rows])
+    pitch = 1e3 * np.array(camera.sensor_mm) / np.array(camera.image_size)
+    table = Table(
+        lens=lens,
+        camera=camera.name,
+        image_size=camera.image_size,
+        pixel_um=(float(pitch[0]), float(pitch[1])),
+        names=tuple(row.name for row in rows),
+        lfl_mm=lfl_mm,
+        fd_m=fd_m,
+        values=np.array([row.values for row in rows]),
+        covariance=np.array([row.covariance for row in rows]),
+        is_drone=np.array([row.is_drone for row in rows]),
+        grid=_grid(rows, lfl_mm, fd_m),
+        provenance=provenance,
+    )
+    return Built(table, left_out)
+
+
+def _grid(rows: list[_Row], lfl_mm: FloatArray, fd_m: FloatArray) -> IntArray:
+    """(n, 2) places in the plan; found from the settings if one of them has none."""
+    places = [row.grid for row in rows]
+    if None in places or len(set(places)) < len(places):
+        return grid_of(lfl_mm, fd_m)
+    return np.array(places, dtype=np.int64)

@@ -1,0 +1,106 @@
+"""``influx-calib lut`` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from influx_wrap.cli.main import main
+from influx_wrap.formats.lut import read_table, write_table
+from influx_wrap.model.intrinsics import NAMES
+from tests.lut.lenses import breathing_table
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def lut(tmp_path: Path) -> Path:
+    path = tmp_path / "lut.json"
+    write_table(path, breathing_table("canon17"))
+    return path
+
+
+def make_run(folder: Path) -> None:
+    """What a run leaves behind, with one failure."""
+    table = breathing_table("canon17")
+    for row, name in enumerate(table.names[:30]):
+        cell = {"name": name, "lens": "canon17", "camera": "arri-alexa-mini"}
+        cell |= {"target": "800x600", "lfl_mm": table.lfl_mm[row], "fd_m": table.fd_m[row]}
+        record: dict[str, object] = {"cell": cell, "truth": None}
+        values = dict(zip(NAMES, table.values[row].tolist(), strict=True))
+        if row == 7:
+            record |= {"status": "failed", "stage": "focal", "reason": "no idea"}
+            path = folder / "cells" / name / "failure.json"
+        else:
+            record |= {"status": "ok", "selected": 1, "intrinsics": values, "sigma": values}
+            record["covariance"] = table.covariance[row].tolist()
+            path = folder / "cells" / name / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(record))
+
+
+def test_a_run_becomes_a_table(tmp_path: Path) -> None:
+    make_run(tmp_path / "run")
+    out = tmp_path / "lut.json"
+    result = run("lut", "build", tmp_path / "run", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "29 experiments of canon17" in result.output
+    assert "focal: no idea" in result.output
+    table = read_table(out)
+    assert "z0f7" not in table.names
+    np.testing.assert_array_equal(table.values[:7], breathing_table("canon17").values[:7])
+    assert set(table.provenance["results"]) == set(table.names)
+
+
+def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    result = run("lut", "build", tmp_path, "--out", tmp_path / "lut.json")
+    assert result.exit_code == 2
+    assert "no folder of a run" in result.output
+    assert not (tmp_path / "lut.json").exists()
+
+
+def test_a_query_as_json(lut: Path) -> None:
+    result = run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", 2.4, "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.output)
+    assert answer["status"] == "interpolated"
+    assert list(answer["intrinsics"]) == list(answer["sigma"]) == list(NAMES)
+    assert sum(vertex["weight"] for vertex in answer["vertices"]) == pytest.approx(1)
+    beyond = json.loads(run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", "inf", "--json").output)
+    assert beyond["status"] == "extrapolated"
+    assert beyond["fd_m"] == "inf"
+    assert all(np.isfinite(list(beyond["sigma"].values())))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--lfl-mm", 12, "--fd-m", 2), "outside the table of canon17"),
+        (("--lfl-mm", 120, "--fd-m", 0.3), "no setting of a lens"),
+        (("--lfl-mm", 35, "--fd-m", -1), "not above 0"),
+        (("--lfl-mm", 35, "--fd-m", "nan"), "not a finite number"),
+    ],
+)
+def test_settings_without_an_answer(lut: Path, options: tuple[object, ...], message: str) -> None:
+    result = run("lut", "query", lut, *options)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_cross_validation_names_the_best_scheme(lut: Path, tmp_path: Path) -> None:
+    result = run("lut", "crossval", lut, "--figure", tmp_path / "figures")
+    assert result.exit_code == 0, result.output
+    assert "favour thin-lens" in result.output
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {f"left_out_{s}.png" for s in ("paper", "disparity", "thin-lens")}
+
+
+def test_pictures_of_a_table(lut: Path, tmp_path: Path) -> None:
+    result = run("lut", "plot", lut, "--figure", tmp_path / "figures", "--scheme", "disparity")
+    assert result.exit_code == 0, result.output
+    for name in ("regions.png", "intrinsics.png"):
+        assert (tmp_path / "figures" / name).stat().st_size > 10_000
