@@ -38,7 +38,7 @@ from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import cell_generator, simulate
-from influx_wrap.synth.lens import true_intrinsics
+from influx_wrap.synth.lens import true_intrinsics, with_fd_jitter
 from influx_wrap.synth.motion import FPS, Trajectory, jerky, standing
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_moving
 from influx_wrap.workers import WorkerDied, parallel
@@ -82,10 +82,14 @@ def simulations(
     seed: int,
     breathing: float = 0.0,
     pp_offset_px: tuple[float, float] = (0.0, 0.0),
+    fd_jitter: float = 0.0,
 ) -> tuple[Simulation, ...]:
     """What to simulate for ``cells``; a cell is the same whatever other cells are chosen."""
     if abs(breathing) >= 1:
         raise InputError(f"breathing is a share of the focal length, 0.03 say, not {breathing:g}.")
+    if fd_jitter > 0:
+        plan = with_fd_jitter(plan, fd_jitter, seed)
+        cells = [plan.cell(cell.name) for cell in cells]
     truth = true_intrinsics(plan, breathing=breathing, pp_offset_px=pp_offset_px)
     return tuple(
         Simulation(plan.lens.name, plan.camera, cell, truth[cell.name], noise, seed)

@@ -14,9 +14,9 @@ from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.lut.kernels import IntArray
-from influx_wrap.lut.table import Table, grid_of
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.table import Table, grid_of
 from influx_wrap.workspace import Workspace, file_hash
 
 

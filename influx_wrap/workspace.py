@@ -100,6 +100,16 @@ class Workspace:
         """The numbers behind ``epe_figure``."""
         return self.root / "epe.csv"
 
+    @property
+    def table(self) -> Path:
+        """The lens's lookup table."""
+        return self.root / "lut.json"
+
+    @property
+    def table_figures(self) -> Path:
+        """Pictures of the table and of its cross-validation."""
+        return self.root / "lut"
+
     def data(self, cell: str) -> Path:
         """The folder of the simulated experiment of a cell."""
         return self.root / "data" / cell

@@ -21,9 +21,9 @@ from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judgement, favoured, judge_all
 from influx_wrap.lut.lookup import Status, make_lookup, one
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
-from influx_wrap.lut.table import Table
 from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.table import Table
 from influx_wrap.report.table_figure import draw_intrinsics, draw_left_out, draw_regions
 from influx_wrap.tables import Built, table_from_run, table_from_selection
 
@@ -150,11 +150,24 @@ def crossval(table_file: Path, figure: Path | None) -> None:
     judgements = judge_all(table)
     print_judgements(table, judgements)
     if figure is not None:
-        make_folder(figure)
-        for judgement in judgements:
-            if judgement.judged:
-                draw_left_out(table, judgement, figure / f"left_out_{judgement.scheme}.png")
+        _draw_left_out(table, judgements, figure)
         answer_console().print(f"drawn: {figure}", soft_wrap=True)
+
+
+def draw_table(table: Table, judgements: list[Judgement], folder: Path) -> None:
+    """All pictures of a table, as far as there is something to see."""
+    _draw_left_out(table, judgements, folder)
+    if len(table.columns) > 1:
+        lookup = make_lookup(table)
+        draw_regions(lookup, folder / "regions.png")
+        draw_intrinsics(lookup, folder / "intrinsics.png")
+
+
+def _draw_left_out(table: Table, judgements: list[Judgement], folder: Path) -> None:
+    make_folder(folder)
+    for judgement in judgements:
+        if judgement.judged:
+            draw_left_out(table, judgement, folder / f"left_out_{judgement.scheme}.png")
 
 
 def print_judgements(table: Table, judgements: list[Judgement]) -> None:

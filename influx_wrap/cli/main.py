@@ -25,6 +25,9 @@ COMMANDS = {
     "calibrate": "Intrinsics of one experiment from its observations.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
     "lut": "A lens's lookup table: build, query, crossval, plot.",
+    "annotate": "Intrinsics of every frame of a clip from its lens metadata.",
+    "split": "Videos for validation and for test.",
+    "export": "Intrinsics of a clip or a table, as other programs read them.",
     "compare": "Original, modified and batch calibration side by side.",
 }
 

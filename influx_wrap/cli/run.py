@@ -11,6 +11,7 @@ from rich.console import Console
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
 from influx_wrap.cli.campaign import calibrate_with_progress, observe_with_progress
+from influx_wrap.cli.lut import draw_table, print_judgements
 from influx_wrap.cli.options import (
     PATH,
     as_settings,
@@ -25,10 +26,15 @@ from influx_wrap.cli.tables import answers, run_table, run_totals
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import write_json, write_text
+from influx_wrap.formats.lut import write_table
+from influx_wrap.lut.judge import Judgement, judge_all
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.run_figure import draw_run
 from influx_wrap.simulation import simulations
+from influx_wrap.tables import table_from_run
 from influx_wrap.workspace import Workspace
 
 
@@ -97,12 +103,15 @@ def command(
         write_text(workspace.summary_csv, as_csv(rows))
         title = f"{lens} on {camera}, recipe {chosen.name}"
         draw_run(plan, results, title, workspace.errors_figure)
+        judgements = _make_table(workspace, plan) if total["ok"] else None
     answer = answers()
     answer.print(run_table(results, title))
     answer.print(run_totals(results, total, time.monotonic() - start), soft_wrap=True)
+    if judgements is not None:
+        print_judgements(*judgements)
     answer.print(
         f"written: {workspace.summary_json}, {workspace.summary_csv}, {workspace.errors_figure}, "
-        f"{workspace.root / 'cells'}",
+        f"{workspace.root / 'cells'}" + (f", {workspace.table}" if judgements else ""),
         soft_wrap=True,
     )
     if total["failed"]:
@@ -111,3 +120,12 @@ def command(
 
 def _experiments(n: int) -> str:
     return "1 experiment" if n == 1 else f"{n} experiments"
+
+
+def _make_table(workspace: Workspace, plan: Plan) -> tuple[Table, list[Judgement]]:
+    """Write the lens's table with its pictures; returns what leaving experiments out says."""
+    table = table_from_run(workspace.root, plan.camera).table
+    write_table(workspace.table, table)
+    judgements = judge_all(table)
+    draw_table(table, judgements, workspace.table_figures)
+    return table, judgements

@@ -104,6 +104,14 @@ PICTURE_OPTIONS = (
     help="Largest relative departure of the focal length from a thin lens.",
 )
 @click.option(
+    "--fd-jitter",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=0.0,
+    show_default=True,
+    help="Relative standard deviation of the focus distances from the planned ones.",
+)
+@click.option(
     "--pp-offset-px",
     type=offset,
     default="0,0",
@@ -180,6 +188,7 @@ def command(
     bow_mm: float,
     rtk_ball_m: float,
     breathing: float,
+    fd_jitter: float,
     pp_offset_px: tuple[float, float],
     images: bool,
     video: bool,
@@ -219,9 +228,15 @@ def command(
         noise,
         seed=seed,
         breathing=breathing,
+        fd_jitter=fd_jitter,
         pp_offset_px=pp_offset_px,
     )
-    settings = {"breathing": breathing, "pp_offset_px": list(pp_offset_px), "seed": seed}
+    settings = {
+        "breathing": breathing,
+        "fd_jitter": fd_jitter,
+        "pp_offset_px": list(pp_offset_px),
+        "seed": seed,
+    }
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if images or video:
         options = RenderOptions(blur_px, defocus_px, image_noise, vignetting)

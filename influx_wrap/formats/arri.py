@@ -1,36 +1,60 @@
-"""ARRI's metadata: what the ARRI Reference Tool exports of a clip (``art-cmd export``, JSON).
+"""ARRI's metadata: the ARRI Reference Tool's JSON and ARRI Meta Extract's CSV.
 
-``frameBasedMetadata.frames`` has an entry per frame with its number (``frameId`` or
-``frameNo``) and ``frameBasedMetadataSets``, of which "Lens State" tells the lens focal
-length in micrometres and the focus distance in millimetres or in thousandths of an inch,
--1 for infinity. A set, or a number in it, may be null, and 0 stands for a lens that does
-not say.
+In what ``art-cmd export`` writes, ``frameBasedMetadata.frames`` has an entry per frame with
+its number (``frameId`` or ``frameNo``) and ``frameBasedMetadataSets``, of which "Lens State"
+tells the lens focal length in micrometres and the focus distance in millimetres or in
+thousandths of an inch. Meta Extract's CSV has a line per frame, with tabs between columns:
+``Lens Focal Length`` in millimetres, ``Lens Focus Distance`` in ``Lens Distance Unit``.
+
+In both, -1 is a focus at infinity whatever the unit. A set or a number may be null (``--`` in
+the CSV), and 0 stands for a lens that does not say.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json
-from influx_wrap.formats.lens_metadata import LensMetadata
+from influx_wrap.model.lens_metadata import LensMetadata
 
+FRAMES = "frameBasedMetadata"
 LENS_STATE = "Lens State"
 INCH_M = 0.0254
 
+LFL_COLUMN, FD_COLUMN, UNIT_COLUMN = (
+    "Lens Focal Length",
+    "Lens Focus Distance",
+    "Lens Distance Unit",
+)
+NOT_TOLD = ("", "--")
+INFINITE = ("inf", "infinity", "infinite", "∞")
+UNITS_M = {
+    **dict.fromkeys(("m", "meter", "meters", "metre", "metres", "metric"), 1.0),
+    **dict.fromkeys(("mm", "millimeter", "millimeters"), 1e-3),
+    **dict.fromkeys(("ft", "foot", "feet", "imperial"), 12 * INCH_M),
+    **dict.fromkeys(("in", "inch", "inches"), INCH_M),
+}
+
 
 def read_art_metadata(path: Path) -> LensMetadata:
-    """LFL and FD of the frames for which the lens told both.
+    """LFL and FD of the frames for which the lens told both, from the Reference Tool's JSON."""
+    metadata = art_metadata(read_json(path))
+    return metadata.some(metadata.told)
+
+
+def art_metadata(file: Record) -> LensMetadata:
+    """LFL and FD of all frames that the Reference Tool's JSON lists.
 
     Frames are counted from the first that is listed, which is the first of the clip's
     pictures.
     """
-    frames = read_json(path).record("frameBasedMetadata")
+    frames = file.record(FRAMES)
     found: dict[int, tuple[float, float]] = {}
-    seen: set[int] = set()
     first = 0
     for i, entry in enumerate(frames.items("frames")):
         if not isinstance(entry, dict):
@@ -38,20 +62,51 @@ def read_art_metadata(path: Path) -> LensMetadata:
         record = Record(f"{frames.where}: frames[{i}]", entry)
         number = _number(record)
         first = number if i == 0 else first
-        if number < first or number in seen:
+        if number < first or number - first in found:
             raise record.fault("frameId", f"{number} comes twice, or before that of the first.")
-        seen.add(number)
-        setting = _lens_setting(record)
-        if setting is not None:
-            found[number - first] = setting
-    if not found:
-        raise InputError(
-            f"{path} has no frame whose set {LENS_STATE!r} tells focal length and focus distance. "
-            "Did the lens send data to the camera?"
-        )
+        found[number - first] = _lens_setting(record)
     order = sorted(found)
-    lfl_mm, fd_m = np.array([found[frame] for frame in order]).T
-    return LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m)
+    lfl_mm, fd_m = np.array([found[frame] for frame in order]).reshape(-1, 2).T
+    metadata = LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m)
+    if not metadata.told.any():
+        raise InputError(
+            f"{file.where} has no frame whose set {LENS_STATE!r} tells focal length and focus "
+            "distance. Did the lens send data to the camera?"
+        )
+    return metadata
+
+
+def is_meta_extract(header: str) -> bool:
+    """Whether a file's first line is that of Meta Extract's CSV."""
+    columns = [name.strip() for name in header.split("\t")]
+    return LFL_COLUMN in columns and FD_COLUMN in columns
+
+
+def meta_extract_metadata(path: Path, lines: Sequence[str]) -> LensMetadata:
+    """LFL and FD of all frames of Meta Extract's CSV, counted from its first line on."""
+    columns = [name.strip() for name in lines[0].split("\t")]
+    if UNIT_COLUMN not in columns:
+        raise InputError(
+            f"{path}, line 1: the column {UNIT_COLUMN!r} is missing, without which nobody knows "
+            f"what {FD_COLUMN!r} means. Export it too."
+        )
+    wanted = [columns.index(name) for name in (LFL_COLUMN, FD_COLUMN, UNIT_COLUMN)]
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        values = line.split("\t")
+        if len(values) <= max(wanted):
+            raise InputError(
+                f"{where}: {len(values)} columns instead of {len(columns)}. Is the file complete?"
+            )
+        lfl_mm, fd, unit = (values[k].strip() for k in wanted)
+        rows.append((_lfl_mm(where, lfl_mm), _fd_m(where, fd, unit)))
+    if not rows:
+        raise InputError(f"{path} has no frame: only the line with the names of the columns.")
+    lfls, fds = np.array(rows).T
+    return LensMetadata(np.arange(len(rows), dtype=np.int64), lfls, fds)
 
 
 def _number(record: Record) -> int:
@@ -62,33 +117,58 @@ def _number(record: Record) -> int:
     return record.integer(key, at_least=0)
 
 
-def _lens_setting(record: Record) -> tuple[float, float] | None:
-    """LFL in mm and FD in m of a frame; None where the lens did not tell one of them."""
+def _lens_setting(record: Record) -> tuple[float, float]:
+    """LFL in mm and FD in m of a frame; NaN where the lens did not tell."""
     for i, entry in enumerate(record.items("frameBasedMetadataSets")):
         if isinstance(entry, dict) and entry.get("metadataSetName") == LENS_STATE:
             if entry.get("metadataSetPayload") is None:
-                return None
+                break
             where = f"{record.where}: frameBasedMetadataSets[{i}]"
             state = Record(where, entry).record("metadataSetPayload")
-            lfl_um = _told(state, "lensFocalLength")
-            fd_m = _scaled(_told(state, "lensFocusDistanceMetric"), 1e-3)
-            if fd_m is None:
-                fd_m = _scaled(_told(state, "lensFocusDistanceImperial"), 1e-3 * INCH_M)
-            if lfl_um is None or math.isinf(lfl_um) or fd_m is None:
-                return None
-            return 1e-3 * lfl_um, fd_m
-    return None
+            lfl_mm = 1e-3 * _told(state, "lensFocalLength")
+            fd_m = 1e-3 * _told(state, "lensFocusDistanceMetric")
+            if math.isnan(fd_m):
+                fd_m = 1e-3 * INCH_M * _told(state, "lensFocusDistanceImperial")
+            return math.nan if math.isinf(lfl_mm) else lfl_mm, fd_m
+    return math.nan, math.nan
 
 
-def _told(state: Record, key: str) -> float | None:
-    """A positive number, infinity for -1; None if there is none."""
+def _told(state: Record, key: str) -> float:
+    """A positive number, infinity for -1; NaN if there is none."""
     if state.values.get(key) is None:
-        return None
+        return math.nan
     value = state.number(key)
     if value < 0 and value != -1:
         raise state.fault(key, f"must be positive, or -1 for infinity, got {value:g}.")
-    return math.inf if value == -1 else value or None
+    return math.inf if value == -1 else value or math.nan
 
 
-def _scaled(value: float | None, unit: float) -> float | None:
-    return None if value is None else unit * value
+def _lfl_mm(where: str, text: str) -> float:
+    value = _parsed(where, LFL_COLUMN, text)
+    return math.nan if math.isinf(value) else value
+
+
+def _fd_m(where: str, text: str, unit: str) -> float:
+    value = _parsed(where, FD_COLUMN, text)
+    if not math.isfinite(value):
+        return value
+    if unit.lower() not in UNITS_M:
+        raise InputError(
+            f"{where}: {UNIT_COLUMN} {unit!r} is not known; known: {', '.join(UNITS_M)}."
+        )
+    return value * UNITS_M[unit.lower()]
+
+
+def _parsed(where: str, name: str, text: str) -> float:
+    """A positive number, infinity for -1 or a word for it; NaN if the lens did not tell."""
+    if text in NOT_TOLD:
+        return math.nan
+    if text.lower() in INFINITE:
+        return math.inf
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{where}: {name} {text!r} is not a number.") from None
+    if math.isnan(value) or (value < 0 and value != -1):
+        raise InputError(f"{where}: {name} must be positive, or -1 for infinity, got {text}.")
+    return math.inf if value == -1 else value or math.nan

@@ -9,9 +9,9 @@ import numpy as np
 from influx_wrap.lut.crossval import LeftOut
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import SCHEMES
-from influx_wrap.lut.table import Table
 from influx_wrap.lut.uncertainty import make_error_model
 from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.table import Table
 
 
 @dataclass(frozen=True, eq=False)

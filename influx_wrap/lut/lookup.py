@@ -22,8 +22,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.lut.kernels import IntArray, blend, locate
 from influx_wrap.lut.regions import BINS, Index, Regions, make_index, make_regions
 from influx_wrap.lut.schemes import DEFAULT, Scheme, cfl_mm, effective_lfl_mm
-from influx_wrap.lut.table import Table
 from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+from influx_wrap.model.table import Table
 
 LFL_TOLERANCE = 1e-6
 """How far beyond the table's, relatively, a focal length still is the table's own."""

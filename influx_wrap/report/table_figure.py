@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from influx_wrap.lut.judge import Judgement
 from influx_wrap.lut.lookup import Lookup
-from influx_wrap.lut.table import Table
 from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.table import Table
 from influx_wrap.report.grid import BORDER_COLOUR, RAMP, save_figure
 
 UNITS = ("px", "px", "px", "px", "", "", "", "")

@@ -9,6 +9,9 @@ breathe, that is, their CFL departs from the thin lens; ``breathing`` adds that.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.intrinsics import Intrinsics, image_centre
@@ -47,3 +50,17 @@ def _breathing_shape(plan: Plan, cell: Cell) -> float:
     log_range = math.log(longest / shortest)
     zoom = math.log(cell.lfl_mm / shortest) / log_range if log_range > 0 else 0.0
     return math.cos(math.pi * zoom) * plan.fd_m[0] / cell.fd_m
+
+
+def with_fd_jitter(plan: Plan, share: float, seed: int) -> Plan:
+    """The plan as it is carried out: a focus ring cannot be set exactly.
+
+    Focus distances are off by a relative standard deviation of ``share``, no nearer than the
+    lens can focus; a cell's is the same whatever other cells there are.
+    """
+    cells = []
+    for cell in plan.cells:
+        rng = np.random.default_rng([seed, cell.zoom_index, cell.focus_index, 1])
+        fd_m = cell.fd_m * math.exp(share * rng.standard_normal())
+        cells.append(replace(cell, fd_m=max(fd_m, plan.lens.fd_min_m)))
+    return replace(plan, cells=tuple(cells))

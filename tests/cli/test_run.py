@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from influx_wrap.formats.lut import read_table
 from influx_wrap.formats.recording import read_recording_truth
 from influx_wrap.observe import frames
 from influx_wrap.workspace import Workspace
@@ -62,7 +63,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_artefacts(finished: Path) -> None:
     workspace = Workspace(finished)
     names = {name.split("/")[0] for name in contents(finished)}
-    assert names == {"cells", "data", "plan.json", "summary.json", "summary.csv", "errors.png"}
+    summaries = {"plan.json", "summary.json", "summary.csv", "errors.png"}
+    assert names == {"cells", "data", "lut.json", "lut"} | summaries
+    assert set(read_table(workspace.table).names) == set(CELLS)
     for cell in CELLS:
         record = json.loads(workspace.result(cell).read_text())
         assert record["status"] == "ok"
@@ -225,7 +228,7 @@ def test_unreadable_files_fail_their_cell_only(
     result = invoke("run", "canon17", "--data", data, "--out", out, "--recipe", "batch")
     assert result.exit_code == 1, result.output
     assert "z0f9 failed: input: coords_2d.csv is a folder, a file is needed" in result.stdout
-    assert "1 cells ok, 1 failed" in result.stdout
+    assert "1 cell ok, 1 failed" in result.stdout
 
 
 def test_data_without_truth_shows_sigmas(invoke: Invoke, simulated: Path, tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.lut.kernels import IntArray
 from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+
+IntArray = NDArray[np.int64]
 
 SAME_LFL = 5e-3
 """Focal lengths that differ by less, relatively, are one setting of the zoom ring."""

@@ -1,0 +1,1 @@
+"""Lens metadata of a clip to the intrinsics of every frame."""

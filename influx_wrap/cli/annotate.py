@@ -1,0 +1,130 @@
+"""``influx-calib annotate``: intrinsics of every frame of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
+from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
+from influx_wrap.cli.options import PATH
+from influx_wrap.cli.tables import answers
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import check_writable
+from influx_wrap.formats.groundtruth import write_ground_truth, write_ground_truth_csv
+from influx_wrap.formats.lens_metadata import read_metadata
+from influx_wrap.formats.lut import read_table
+from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.schemes import DEFAULT, SCHEMES
+
+MOST_LISTED = 20
+"""Faults of a kind that are listed before the rest is only counted."""
+MOST_FILLED = 1000
+
+
+@click.command("annotate")
+@click.argument("metadata", type=PATH)
+@click.option("--lut", type=PATH, required=True, help="The lens's table.")
+@click.option("--out", type=PATH, required=True, help="File for the intrinsics of all frames.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(("influx", "csv")),
+    show_default="csv for a file .csv, else influx",
+    help="InFlux's ground-truth JSON, or CSV with sigmas.",
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(SCHEMES),
+    default=DEFAULT,
+    show_default=True,
+    help="How to interpolate.",
+)
+@click.option(
+    "--fill-gaps",
+    type=click.IntRange(min=0, max=MOST_FILLED),
+    default=0,
+    show_default="none",
+    metavar="N",
+    help="Interpolate the metadata of at most N missing frames in a row.",
+)
+def command(
+    metadata: Path, lut: Path, out: Path, kind: str | None, scheme: str, fill_gaps: int
+) -> None:
+    """Intrinsics of every frame of a clip from its lens METADATA.
+
+    METADATA is what the ARRI Reference Tool (art-cmd export, JSON) or ARRI Meta Extract (CSV)
+    has written, InFlux's per_frame_metadata.json, or a CSV file with the columns
+    frame,lfl_mm,fd_m. Frames beyond the table in focus distance are extrapolated and marked so;
+    frames with a focal length outside the table, or without metadata, are null. Gaps, dropouts
+    and impossible jumps of the metadata are reported, and mended only by --fill-gaps.
+
+    \b
+    Example:
+      influx-calib annotate clip.json --lut lut.json --out gt.json
+      influx-calib annotate clip.csv --lut lut.json --out gt.csv --fill-gaps 3
+    """
+    if out.resolve() in (metadata.resolve(), lut.resolve()):
+        raise InputError(f"--out {out} would replace what is read. Choose another name.")
+    check_writable(out)
+    as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    with errors.status(f"annotating {escape(metadata.name)}"):
+        lookup = make_lookup(read_table(lut), scheme)
+        told = read_metadata(metadata)
+        try:
+            clip = annotate_clip(told, lookup, fill=fill_gaps, with_sigma=as_csv)
+        except InputError as error:
+            raise InputError(f"{metadata}: {error}") from None
+        (write_ground_truth_csv if as_csv else write_ground_truth)(out, clip.truth)
+    for text in _warnings(clip):
+        errors.print(f"[yellow]warning:[/] {escape(text)}")
+    answers().print(_summary(clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
+
+
+def _summary(clip: AnnotatedClip) -> str:
+    truth = clip.truth
+    total, answered = len(truth.answered), int(truth.answered.sum())
+    inside = int(truth.is_interpolated.sum())
+    frames = "1 frame" if total == 1 else f"{total} frames"
+    return (
+        f"{frames}: {inside} interpolated, {answered - inside} extrapolated, "
+        f"{total - answered} without an answer"
+    )
+
+
+def _warnings(clip: AnnotatedClip) -> list[str]:
+    kinds = (
+        (clip.faults.gaps, "not listed in the metadata"),
+        (clip.faults.dropouts, "without LFL or FD"),
+        (clip.filled, "filled from their neighbours"),
+        (clip.lfl_outside, "with an LFL outside the table, left without an answer"),
+        (clip.unusable, "focused nearer than their LFL allows, left without an answer"),
+    )
+    texts = [f"{_frames(ranges)} {words}." for ranges, words in kinds if ranges]
+    jumps = clip.faults.jumps
+    texts += map(_jump, jumps[:MOST_LISTED])
+    if len(jumps) > MOST_LISTED:
+        texts.append(f"and {len(jumps) - MOST_LISTED} more such jumps.")
+    return texts
+
+
+def _frames(ranges: Sequence[FrameRange]) -> str:
+    """``4 frames (7, 10-12)``."""
+    count = count_frames(ranges)
+    listed = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_LISTED]]
+    if len(ranges) > MOST_LISTED:
+        listed.append(f"and {len(ranges) - MOST_LISTED} more ranges")
+    return f"{'1 frame' if count == 1 else f'{count} frames'} ({', '.join(listed)})"
+
+
+def _jump(jump: Jump) -> str:
+    unit = "mm" if jump.quantity == "LFL" else "m"
+    return (
+        f"{jump.quantity} jumps from {jump.values[0]:g} to {jump.values[1]:g} {unit} between "
+        f"frames {jump.frames[0]} and {jump.frames[1]}, faster than a lens can."
+    )

@@ -1,0 +1,75 @@
+"""A clip's intrinsics, or a lens's table, in the files of other programs.
+
+One module per format. Pixel origins, units and the direction of the distortion are converted
+there; ``docs/exports.md`` says what each format can hold. Frames without intrinsics are left
+out (USD: blocked), and ``notes`` says how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from influx_wrap.formats.export.camchain import write_camchain
+from influx_wrap.formats.export.colmap import write_colmap
+from influx_wrap.formats.export.frames import missing_sentence
+from influx_wrap.formats.export.nerfstudio import write_nerfstudio
+from influx_wrap.formats.export.opencv import write_opencv
+from influx_wrap.formats.export.opentrackio import write_opentrackio
+from influx_wrap.formats.export.stmap import write_stmap
+from influx_wrap.formats.export.ulens import infinity_sentence, write_ulens
+from influx_wrap.formats.export.usd import NOTE as USD_NOTE
+from influx_wrap.formats.export.usd import write_usd
+from influx_wrap.model.clip import Clip
+from influx_wrap.model.table import Table
+
+EXPORTS: dict[str, Callable[[Clip, Path], None]] = {
+    "opentrackio": write_opentrackio,
+    "ulens": write_ulens,
+    "colmap": write_colmap,
+    "nerfstudio": write_nerfstudio,
+    "stmap": write_stmap,
+    "usd": write_usd,
+    "opencv": write_opencv,
+    "camchain": write_camchain,
+}
+"""Writers by the name of their format."""
+
+Advance = Callable[[], None]
+LONG: dict[str, Callable[[Clip, Path, Advance], None]] = {
+    "stmap": write_stmap,
+    "camchain": write_camchain,
+}
+"""Those that write files for every frame, and say so after each: they can take long."""
+
+
+def table_as_clip(table: Table) -> Clip:
+    """The experiments of a table as frames, numbered by their rows."""
+    return Clip(
+        table.lens,
+        table.image_size,
+        table.pixel_um,
+        np.arange(len(table.lfl_mm)),
+        table.lfl_mm,
+        table.fd_m,
+        table.values,
+    )
+
+
+def export_table(table: Table, path: Path, to: str = "ulens") -> None:
+    """Write a lens's experiments, in the other formats than ``ulens`` as if they were frames."""
+    EXPORTS[to](table_as_clip(table), path)
+
+
+def notes(clip: Clip, to: str) -> list[str]:
+    """What an export in the format ``to`` does not hold, a sentence each, for the user."""
+    sentences = [missing_sentence(clip)]
+    if to == "ulens":
+        sentences.append(infinity_sentence(clip))
+    if to == "usd":
+        sentences.append(USD_NOTE)
+    if to == "nerfstudio":
+        sentences.append("Camera poses are not known: every transform_matrix is the identity.")
+    return [sentence for sentence in sentences if sentence]

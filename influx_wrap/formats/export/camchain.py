@@ -1,0 +1,53 @@
+"""Kalibr's camchain YAML: one camera per file, and so one file per frame.
+
+Kalibr has no clips. A path that ends in ``.yaml`` takes a single frame; any other is a folder
+of ``camchain-<frame>.yaml``. Pixel (0, 0) is the centre of the top-left pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.export.frames import answered
+from influx_wrap.formats.files import dump_yaml, make_folder, write_text
+from influx_wrap.model.clip import Clip
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def write_camchain(clip: Clip, path: Path, advance: Callable[[], None] = lambda: None) -> None:
+    """Write the file of a single frame, or a folder of them; ``advance`` is called after each."""
+    clip = answered(clip)
+    if path.suffix in SUFFIXES:
+        if len(clip.frames) > 1:
+            raise InputError(
+                f"{path}: a camchain holds one camera, but {clip.name} has {len(clip.frames)} "
+                "frames: give the name of a folder, without .yaml."
+            )
+        write_text(path, camchain(clip, 0))
+        advance()
+        return
+    make_folder(path)
+    for row, frame in enumerate(clip.frames.tolist()):
+        write_text(path / f"camchain-{frame:06d}.yaml", camchain(clip, row))
+        advance()
+
+
+def camchain(clip: Clip, row: int) -> str:
+    """The YAML text of one frame."""
+    values = clip.intrinsics[row].tolist()
+    return dump_yaml(
+        {
+            "cam0": {
+                "camera_model": "pinhole",
+                "intrinsics": values[:4],
+                "distortion_model": "radtan",
+                "distortion_coeffs": values[4:],
+                "resolution": list(clip.image_size),
+                "rostopic": f"/{clip.name}/image_raw",
+                "cam_overlaps": [],
+            }
+        }
+    )

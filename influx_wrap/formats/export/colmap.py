@@ -1,0 +1,28 @@
+"""COLMAP's ``cameras.txt``: one camera per frame, its id the frame number.
+
+The model is OPENCV, the pixel origin the top-left pixel's outer corner.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from influx_wrap.formats.export.frames import answered, corner_origin, missing_sentence
+from influx_wrap.formats.files import write_text
+from influx_wrap.model.clip import Clip
+
+
+def write_colmap(clip: Clip, path: Path) -> None:
+    """Write ``cameras.txt``."""
+    missing = missing_sentence(clip)
+    clip = answered(clip)
+    lines = [
+        "# CAMERA_ID, MODEL, WIDTH, HEIGHT, PARAMS[] (fx fy cx cy k1 k2 p1 p2)",
+        f"# Number of cameras: {len(clip.frames)}; the id is the frame number.",
+    ]
+    if missing:
+        lines.append(f"# {missing}")
+    width, height = clip.image_size
+    for frame, values in zip(clip.frames.tolist(), corner_origin(clip).tolist(), strict=True):
+        lines.append(f"{frame} OPENCV {width} {height} {' '.join(map(repr, values))}")
+    write_text(path, "\n".join(lines) + "\n")

@@ -1,0 +1,74 @@
+"""What the exports share: frames with an answer, the corner origin, names of files."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from influx_wrap.errors import InputError
+from influx_wrap.model.clip import Clip
+from influx_wrap.model.intrinsics import FloatArray
+
+CORNER_PX = 0.5
+"""From the origin at the top-left pixel's centre to the one at its corner."""
+
+
+def answered(clip: Clip) -> Clip:
+    """The clip without the frames that have no intrinsics; there must be others."""
+    kept = clip.answered
+    if not kept.any():
+        raise InputError(
+            f"none of the {len(kept)} frames of {clip.name} has intrinsics: there is nothing to "
+            "export."
+        )
+    return clip if kept.all() else clip.rows(kept)
+
+
+def corner_origin(clip: Clip) -> FloatArray:
+    """(n, 8) intrinsics with pixel (0, 0) at the top-left pixel's outer corner."""
+    values = clip.intrinsics.copy()
+    values[:, 2:4] += CORNER_PX
+    return values
+
+
+def sensor_mm(clip: Clip) -> FloatArray:
+    """(n, 2) width and height of the sensor that show each frame with one focal length.
+
+    Most formats have a single focal length in millimetres. It is fx times the pixels' pitch;
+    where fy in millimetres is not quite the same, the height takes the difference, so that
+    the projection is that of the intrinsics.
+    """
+    width, height = clip.image_size
+    width_mm = 1e-3 * clip.pixel_um[0] * width
+    focal = focal_mm(clip)
+    return np.stack([np.full(len(focal), width_mm), focal * height / clip.intrinsics[:, 1]], axis=1)
+
+
+def focal_mm(clip: Clip) -> FloatArray:
+    """(n,) camera focal lengths."""
+    return np.asarray(1e-3 * clip.pixel_um[0] * clip.intrinsics[:, 0])
+
+
+def missing_sentence(clip: Clip) -> str:
+    """How many frames have no intrinsics; empty if all have."""
+    kept = clip.answered
+    if kept.all():
+        return ""
+    first = clip.frames[np.argmin(kept)]
+    return (
+        f"{np.count_nonzero(~kept)} of {len(kept)} frames have no intrinsics and are left out, "
+        f"the first is frame {first}."
+    )
+
+
+def extra(module: str, package: str, path: Path) -> ModuleType:
+    """A module that only exports need."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(
+            f"{path}: this format is written by {package}: pip install 'influx_wrap[export]'."
+        ) from None

@@ -1,0 +1,50 @@
+"""The videos of a data set: ``{video: {"frame_count": n, "split": "val" | "test"}}``.
+
+As in the InFlux release; a manifest whose videos are yet to be split has no ``split``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import read_json, write_json
+
+VALIDATION, TEST = "val", "test"
+
+
+@dataclass(frozen=True)
+class Video:
+    """A video's number of frames, and its split: ``val``, ``test`` or None."""
+
+    frame_count: int
+    split: str | None = None
+
+
+def read_manifest(path: Path) -> dict[str, Video]:
+    """Read the videos, in the file's order."""
+    file = read_json(path)
+    videos = {}
+    for name in file.values:
+        record = file.record(name)
+        record.check_keys(("frame_count",), ("split",))
+        split = record.values.get("split")
+        if split is not None and split not in (VALIDATION, TEST):
+            raise record.fault("split", f"must be {VALIDATION} or {TEST}, got {split!r}.")
+        videos[name] = Video(
+            record.integer("frame_count", at_least=1), None if split is None else str(split)
+        )
+    if not videos:
+        raise InputError(f"{path} names no video.")
+    return videos
+
+
+def write_manifest(path: Path, videos: Mapping[str, Video]) -> None:
+    """Write the videos in the given order."""
+    values: dict[str, object] = {}
+    for name, video in videos.items():
+        split = {} if video.split is None else {"split": video.split}
+        values[name] = {"frame_count": video.frame_count, **split}
+    write_json(path, values)

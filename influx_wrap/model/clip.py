@@ -1,0 +1,80 @@
+"""A clip's intrinsics, frame by frame: what annotating a clip gives and exports take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.errors import InputError
+from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """The n frames of a clip, or n settings of a lens.
+
+    image_size  (width, height) in pixels
+    pixel_um    (2,) pitch of the sensor's pixels in x and in y
+    frames      (n,) frame numbers, from 0, each once
+    lfl_mm      (n,) lens focal lengths
+    fd_m        (n,) focus distances, infinity included
+    intrinsics  (n, 8) in the order of ``NAMES``, pixel (0, 0) a pixel's centre; rows of NaN
+                where there is no answer
+    """
+
+    name: str
+    image_size: tuple[int, int]
+    pixel_um: tuple[float, float]
+    frames: NDArray[np.int64]
+    lfl_mm: FloatArray
+    fd_m: FloatArray
+    intrinsics: FloatArray
+
+    def __post_init__(self) -> None:
+        n = len(self.frames)
+        shapes = {"frames": (n,), "lfl_mm": (n,), "fd_m": (n,), "intrinsics": (n, len(NAMES))}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise InputError(f"{name} of clip {self.name} must be of shape {shape}.")
+        if not (min(self.image_size) > 0 and min(self.pixel_um) > 0):
+            raise InputError(f"the images and pixels of clip {self.name} must have a size.")
+        if n and self.frames.min() < 0:
+            raise InputError(f"clip {self.name} has a frame {self.frames.min()}: count from 0.")
+        numbers, count = np.unique(self.frames, return_counts=True)
+        if (count > 1).any():
+            again = numbers[np.argmax(count > 1)]
+            raise InputError(
+                f"clip {self.name} has frame {again} more than once: keep one of them."
+            )
+        settings = (self.lfl_mm > 0) & np.isfinite(self.lfl_mm) & (self.fd_m > 0)
+        values = np.isfinite(self.intrinsics).all(axis=1) & (self.intrinsics[:, :2] > 0).all(axis=1)
+        bad = ~(settings & values) & ~np.isnan(self.intrinsics).all(axis=1)
+        if bad.any():
+            frame = self.frames[np.argmax(bad)]
+            raise InputError(
+                f"frame {frame} of clip {self.name} has intrinsics or a lens setting that no "
+                "camera has: all eight must be finite, and focal lengths and distances positive."
+            )
+
+    @property
+    def answered(self) -> BoolArray:
+        """(n,) where there are intrinsics."""
+        return np.asarray(np.isfinite(self.intrinsics).all(axis=1))
+
+    def rows(self, rows: NDArray[np.int64] | BoolArray) -> Clip:
+        """The clip with some of its frames, by index (m,) or where True (n,)."""
+        return Clip(
+            self.name,
+            self.image_size,
+            self.pixel_um,
+            self.frames[rows],
+            self.lfl_mm[rows],
+            self.fd_m[rows],
+            self.intrinsics[rows],
+        )
+
+    def camera(self, row: int) -> Intrinsics:
+        """The intrinsics in a row."""
+        return Intrinsics.from_array(self.intrinsics[row])

@@ -1,0 +1,31 @@
+"""What the lens reported with every frame of a clip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.model.intrinsics import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LensMetadata:
+    """Lens focal length and focus distance (n,) of frames (n,), in increasing order.
+
+    A value that the lens did not tell is NaN; a lens focused at infinity has an infinite FD.
+    """
+
+    frame: NDArray[np.int64]
+    lfl_mm: FloatArray
+    fd_m: FloatArray
+
+    @property
+    def told(self) -> BoolArray:
+        """(n,) frames with both values."""
+        return np.asarray(~(np.isnan(self.lfl_mm) | np.isnan(self.fd_m)))
+
+    def some(self, chosen: BoolArray) -> LensMetadata:
+        """The frames chosen (n,)."""
+        return LensMetadata(self.frame[chosen], self.lfl_mm[chosen], self.fd_m[chosen])
