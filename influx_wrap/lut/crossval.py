@@ -4,7 +4,7 @@ Leave-one-out as in the paper: of the experiments in regions around the one left
 that form a grid region around it are looked for, and of several the one that interpolates
 least over focal lengths is taken; that is bilinear interpolation. Otherwise the remaining
 neighbours are triangulated and the triangle that holds the one left out answers. An
-experiment on the rim, which no others enclose, is not judged.
+experiment on the rim of the others is not enclosed by them, and is not judged.
 """
 
 from __future__ import annotations
@@ -107,6 +107,6 @@ def _from_triangles(lookup: Lookup, row: int, around: list[int]) -> _Answer | No
             continue
         corners = [around[k] for k in triangle[:3]]
         weights = np.zeros(4)
-        if in_triangle(places[corners], places[row, 0], places[row, 1], weights) >= -ON_RIM:
+        if in_triangle(places[corners], places[row, 0], places[row, 1], weights) > ON_RIM:
             return [*corners, -1], weights
     return None
