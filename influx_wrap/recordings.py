@@ -20,10 +20,11 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import write_experiment
-from influx_wrap.formats.files import read_json, write_json
+from influx_wrap.formats.files import make_folder, read_json, write_json
 from influx_wrap.formats.recording import (
     Recording,
     RecordingTruth,
+    clip_with_metadata,
     read_recording,
     read_recording_truth,
 )
@@ -35,13 +36,14 @@ from influx_wrap.model.pose import transform
 from influx_wrap.model.truth import Truth
 from influx_wrap.observe.coverage import Coverage
 from influx_wrap.observe.footage import detect_footage
-from influx_wrap.observe.frames import FrameSource, open_frames
+from influx_wrap.observe.frames import FrameSource, export_metadata, open_frames
 from influx_wrap.views import Progress, choose_views, show_views, shown_coverage
 from influx_wrap.workspace import file_hash
 
 log = logging.getLogger(__name__)
 
 DETECTIONS, MADE_FROM = "detections", "made_from.json"
+LENS_METADATA = "lens_metadata.json"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def observe_recording(
     ``opened`` hears how many frames the footage says it has, ``progress`` how many are
     done, ``drawing`` how far the contact sheet is. For the main thread only.
     """
-    recording = read_recording(folder, boards)
+    recording = read_recording(folder, boards, _extracted_metadata(folder, out))
     source = open_frames(recording.footage)
     _check_rig(recording, source, plan)
     opened(source.n_frames)
@@ -112,6 +114,18 @@ def observe_recording(
     sheet_problem = show_views(views, recording.footage, out, drawing)
     write_json(out / MADE_FROM, made_from)
     return Observed(summary, views.coverage, sheet_problem)
+
+
+def _extracted_metadata(folder: Path, out: Path) -> Path | None:
+    """Where the metadata are that had to be taken out of a clip; None if there is no need."""
+    clip = clip_with_metadata(folder)
+    if clip is None:
+        return None
+    path = out / LENS_METADATA
+    if not path.exists():
+        make_folder(out)
+        export_metadata(clip, path)
+    return path
 
 
 def _check_rig(recording: Recording, source: FrameSource, plan: Plan) -> None:

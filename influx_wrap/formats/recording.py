@@ -116,8 +116,23 @@ class RecordingTruth:
         )
 
 
-def read_recording(folder: Path, boards: Mapping[str, Board]) -> Recording:
-    """Read ``recording.yaml`` of a folder and what it names; ``boards`` are those known."""
+def clip_with_metadata(folder: Path) -> Path | None:
+    """The clip that ``recording.yaml`` names as the source of its metadata, if it is a clip."""
+    if not (folder / RECORDING).exists():
+        return None
+    name = read_yaml(folder / RECORDING).values.get("metadata")
+    is_clip = isinstance(name, str) and Path(name).suffix.lower() in VIDEOS
+    return folder / str(name) if is_clip else None
+
+
+def read_recording(
+    folder: Path, boards: Mapping[str, Board], extracted: Path | None = None
+) -> Recording:
+    """Read ``recording.yaml`` of a folder and what it names.
+
+    ``boards`` are those known; ``extracted`` is where the metadata of ``clip_with_metadata``
+    were written to.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; a recording is a folder of files.")
     record = read_yaml(folder / RECORDING)
@@ -126,7 +141,7 @@ def read_recording(folder: Path, boards: Mapping[str, Board]) -> Recording:
         (), ("lfl_mm", "fd_m", "metadata", "board", "target", "footage", "stills", *names)
     )
     target, target_name = _target(record, folder, boards)
-    lfl_mm, fd_m, metadata = _lens_setting(record, folder)
+    lfl_mm, fd_m, metadata = _lens_setting(record, folder, extracted)
     footage = _footage(record, folder)
     return Recording(
         folder=folder,
@@ -252,12 +267,14 @@ def _target(record: Record, folder: Path, boards: Mapping[str, Board]) -> tuple[
     return boards[name].grid, name
 
 
-def _lens_setting(record: Record, folder: Path) -> tuple[float, float, Path | None]:
+def _lens_setting(
+    record: Record, folder: Path, extracted: Path | None = None
+) -> tuple[float, float, Path | None]:
     """LFL in mm, FD in m, and the file they are from."""
     if _either(record, "metadata", "lfl_mm"):
         if "fd_m" in record.values:
             raise record.fault("fd_m", "and metadata are both given; remove one of them.")
-        path = folder / record.text("metadata")
+        path = extracted or folder / record.text("metadata")
         read = read_art_metadata if path.suffix.lower() == ".json" else read_lens_metadata
         metadata = read(path)
         lfl_mm = _fixed(path, metadata, "lfl_mm", metadata.lfl_mm)

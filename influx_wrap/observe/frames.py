@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import reading, write_bytes
 
 if TYPE_CHECKING:
     from av import Packet, VideoFormat, VideoFrame
@@ -483,6 +483,42 @@ def _complaint(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error).rstrip(".")
 
 
+def _art_cmd(path: Path) -> str:
+    """ARRI's own tool, for a clip that needs it."""
+    tool = shutil.which("art-cmd")
+    if tool is None:
+        raise InputError(
+            f"{path} cannot be read by FFmpeg alone. If it is an ARRI clip, install art-cmd, "
+            "the command line version of the ARRI Reference Tool (www.arri.com, Learn & Help, "
+            "Tools), and put it on the PATH."
+        )
+    return tool
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return lines[-1] if lines else "nothing"
+
+
+def export_metadata(clip: Path, out: Path) -> None:
+    """Write the lens metadata of an ARRI clip to ``out``, a JSON file, by ARRI's own tool."""
+    if not clip.is_file():
+        raise InputError(f"{clip} does not exist.")
+    with tempfile.TemporaryDirectory(prefix="influx-art-") as folder:
+        made = Path(folder) / "metadata.json"
+        done = subprocess.run(
+            [_art_cmd(clip), "export", "--input", str(clip), "--output", str(made)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+        if done.returncode != 0 or not made.exists():
+            raise InputError(
+                f"{clip}: art-cmd made no metadata of it (it said: {_last_words(done)})."
+            )
+        write_bytes(out, made.read_bytes())
+
+
 class _Arriraw(FrameSource):
     """An ARRIRAW clip, developed by ARRI's own tool into a temporary folder of TIFFs.
 
@@ -491,13 +527,7 @@ class _Arriraw(FrameSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        tool = shutil.which("art-cmd")
-        if tool is None:
-            raise InputError(
-                f"{path} cannot be decoded by FFmpeg. If it is an ARRIRAW clip, install art-cmd, "
-                "the command line version of the ARRI Reference Tool (www.arri.com, Learn & Help, "
-                "Tools), and put it on the PATH."
-            )
+        tool = _art_cmd(path)
         self._temporary = tempfile.TemporaryDirectory(prefix="influx-art-")
         folder = Path(self._temporary.name)
         done = subprocess.run(
@@ -512,8 +542,7 @@ class _Arriraw(FrameSource):
         )
         files = [file for file in folder.iterdir() if file.suffix.lower() in PICTURES]
         if not files:
-            lines = (done.stderr or done.stdout).strip().splitlines()
-            said = lines[-1] if lines else "nothing"
+            said = _last_words(done)
             raise InputError(f"{path}: art-cmd made no frame of it (it said: {said}).")
         self._pictures = _Pictures(folder, files)
         self._failed = done.returncode != 0

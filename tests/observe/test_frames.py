@@ -1,5 +1,6 @@
 """Frames of real files made here: exact indices, exact pixels, and faults named."""
 
+import json
 import sys
 
 import cv2
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.observe.frames import TruncatedInput, open_frames
+from influx_wrap.formats.arri import read_art_metadata
+from influx_wrap.observe.frames import TruncatedInput, export_metadata, open_frames
 
 av = pytest.importorskip("av")
 
@@ -223,3 +225,29 @@ def test_arriraw_goes_through_art_cmd(tmp_path, monkeypatch):
     tool.write_text(f"#!{sys.executable}\nraise SystemExit('no licence')\n")
     with pytest.raises(InputError, match="no licence"):
         open_frames(clip)
+    with pytest.raises(InputError, match="no licence"):
+        export_metadata(clip, tmp_path / "metadata.json")
+    assert not (tmp_path / "metadata.json").exists()
+
+
+def test_an_arri_clip_s_metadata(tmp_path, monkeypatch):
+    clip = tmp_path / "clip.mxf"
+    clip.write_bytes(b"ARRI" + bytes(1000))
+    tool = tmp_path / "art-cmd"
+    state = {"lensFocalLength": 24000, "lensFocusDistanceMetric": 1500}
+    lens = {"metadataSetName": "Lens State", "metadataSetPayload": state}
+    frames = [{"frameId": i, "frameBasedMetadataSets": [lens]} for i in range(3)]
+    content = json.dumps({"frameBasedMetadata": {"frames": frames}})
+    tool.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "assert sys.argv[1] == 'export'\n"
+        f"open(sys.argv[sys.argv.index('--output') + 1], 'w').write({content!r})\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    export_metadata(clip, tmp_path / "metadata.json")
+    metadata = read_art_metadata(tmp_path / "metadata.json")
+    assert metadata.lfl_mm.tolist() == [24.0] * 3
+    assert metadata.fd_m.tolist() == [1.5] * 3
+    with pytest.raises(InputError, match="does not exist"):
+        export_metadata(tmp_path / "other.mxf", tmp_path / "metadata.json")
