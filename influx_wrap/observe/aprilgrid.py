@@ -50,7 +50,10 @@ MAX_SIGMA_PX = 0.3
 MIN_CORNERS = 12
 ENOUGH_SHARE = 0.25
 """So many of the board's tags say where all of them are."""
-RING_TAGS, MAX_RINGS = 1.6, 12
+RING_TAGS, MAX_RINGS, MAX_TRIES = 1.6, 16, 4
+UNEXPLAINED, UNEXPLAINED_FACTOR = 0.1, 5.0
+"""Share of the grey values' variance around a corner that its print may leave unexplained; a
+picture in which more is usual, noisy or unevenly blurred, may have so many times the usual."""
 MISFIT_PX, MISFIT_FACTOR = 0.3, 6.0
 DAMPING = 1e-4
 
@@ -80,9 +83,9 @@ def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
         if found.sum() < MIN_CORNERS:
             return nothing_found(len(grid.points))
         fit = _fit_map(board.xy[found], uv[found])
-        confidence[_misfits(fit, board.xy, uv, found)] = 0.0
+        confidence[_misfits(fit, board.xy, uv, found) | _unlike(confidence)] = 0.0
         found = confidence > 0
-        wanted = ~found & (tried < 2) & (_distance(board.xy, board.xy[found]) < reach)
+        wanted = ~found & (tried < MAX_TRIES) & (_distance(board.xy, board.xy[found]) < reach)
         if not wanted.any():
             break
     found = confidence > 0
@@ -140,6 +143,14 @@ def _tag_corners(tags: Tags, grid: AprilGrid) -> tuple[IntArray, FloatArray]:
 def _distance(points: FloatArray, others: FloatArray) -> FloatArray:
     """(n,) distance of points (n, 2) to the nearest of others (m, 2)."""
     return np.asarray(cKDTree(others).query(points)[0])
+
+
+def _unlike(confidence: FloatArray) -> BoolArray:
+    """(T,) found corners that look far less like the print than the picture's others do."""
+    found = confidence > 0
+    unexplained = 1 - confidence**2
+    usual = float(np.median(unexplained[found])) if found.any() else 0.0
+    return found & (unexplained > max(UNEXPLAINED, UNEXPLAINED_FACTOR * usual))
 
 
 def _misfits(fit: _Map, board: FloatArray, uv: FloatArray, found: BoolArray) -> BoolArray:
