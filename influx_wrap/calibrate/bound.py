@@ -29,9 +29,9 @@ def cramer_rao(observations: Observations, truth: Truth, *, bow: bool = False) -
     valid = observations.valid & ~truth.outliers
     target = observations.target
     sigma_px = truth.corner_sigma_px
-    if isinstance(target, PointCloud) and target.point_sigma:
+    if isinstance(target, PointCloud) and target.covariance is not None:
         information = point_information(
-            truth.intrinsics, poses, truth.target_points, valid, sigma_px, target.point_sigma
+            truth.intrinsics, poses, truth.target_points, valid, sigma_px, target.covariance
         )
         return inverse_information(information)[:8, :8]
 

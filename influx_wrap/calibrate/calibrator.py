@@ -171,10 +171,10 @@ def _check_answer(theta: FloatArray, stage: str, image_size: tuple[int, int]) ->
 def _best_fit(start: _Start, theta: FloatArray) -> _BestFit:
     """Maximum-likelihood fit to all views, begun at ``theta``."""
     problem, target = start.problem, start.observations.target
-    if isinstance(target, PointCloud) and target.point_sigma:
+    if isinstance(target, PointCloud) and target.covariance is not None:
         observations = start.observations
         points = fit_points(
-            target.points, target.point_sigma, observations.uv, observations.valid,
+            target.points, target.covariance, observations.uv, observations.valid,
             theta, estimate_poses(problem, theta),
         )  # fmt: skip
         return _BestFit(

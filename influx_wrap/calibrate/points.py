@@ -4,10 +4,11 @@ Ignoring the noise of the points treats a near point, where a millimetre is a la
 angle, like a far one. Here the true points are unknowns too, each tied to its
 measurement, and are eliminated from the normal equations like poses are for boards:
 
-    minimise  sum |uv - project(theta, pose, X)|^2 / sigma_px^2 + sum |X - M|^2 / sigma_X^2
+    minimise  sum |uv - project(theta, pose, X)|^2 / sigma_px^2 + sum (X - M)' C^-1 (X - M)
 
-sigma_X is known from the receiver; sigma_px is found such that the minimum equals its
-expectation, the degrees of freedom.
+C, the covariance of a point, is known from the receiver (which is worse at heights than
+along the ground); sigma_px is found such that the minimum equals its expectation, the
+degrees of freedom.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class _State:
 
 def fit_points(
     measured: FloatArray,
-    point_sigma: float,
+    covariance: FloatArray,
     uv: FloatArray,
     valid: BoolArray,
     theta: FloatArray,
@@ -55,12 +56,12 @@ def fit_points(
     *,
     sigma_px: float | None = None,
 ) -> PointFit:
-    """Fit measured points (T, 3) with noise ``point_sigma`` seen at uv (V, T, 2).
+    """Fit measured points (T, 3) with covariances (T, 3, 3) seen at uv (V, T, 2).
 
     With ``sigma_px`` None the pixel noise is estimated.
     """
     state = _State(theta.copy(), poses.copy(), measured.copy())
-    data = (measured, point_sigma, uv, valid)
+    data = (measured, np.asarray(np.linalg.inv(covariance)), uv, valid)
     low, high = np.log(SIGMA_PX_RANGE)
     dof = 2 * int(valid.sum()) - 8 - 6 * len(uv)
     if sigma_px is None:
@@ -87,12 +88,13 @@ def point_information(
     points: FloatArray,
     valid: BoolArray,
     sigma_px: float,
-    point_sigma: float,
+    covariance: FloatArray,
 ) -> FloatArray:
-    """Fisher information (8 + 6V, 8 + 6V) of intrinsics and poses with the points eliminated."""
+    """Fisher information (8 + 6V, 8 + 6V) of intrinsics and poses with the points eliminated,
+    whose covariances are (T, 3, 3)."""
     state = _State(intrinsics.array, poses, points)
     uv = np.zeros((*valid.shape, 2))
-    return _system(state, sigma_px, points, point_sigma, uv, valid).information
+    return _system(state, sigma_px, points, np.asarray(np.linalg.inv(covariance)), uv, valid).information
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,15 +117,16 @@ def _residuals(state: _State, uv: FloatArray, valid: BoolArray) -> FloatArray:
     return residual
 
 
-def _chi2(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+def _chi2(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
           uv: FloatArray, valid: BoolArray) -> float:  # fmt: skip
     residual = _residuals(state, uv, valid)
-    shift = (state.points - measured) / point_sigma
-    value = float((residual**2).sum() / sigma_px**2 + (shift**2).sum())
+    shift = state.points - measured
+    value = float((residual**2).sum() / sigma_px**2)
+    value += float(np.einsum("ni,nij,nj->", shift, weights, shift))
     return value if np.isfinite(value) else np.inf
 
 
-def _system(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+def _system(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
             uv: FloatArray, valid: BoolArray) -> _System:  # fmt: skip
     n_views, n_points = valid.shape
     size = 8 + 6 * n_views
@@ -143,11 +146,11 @@ def _system(state: _State, sigma_px: float, measured: FloatArray, point_sigma: f
     d_point = d_camera @ rotations[view]
     residual = ((uv - projected)[valid]) / sigma_px
 
-    curvature = np.tile(np.eye(3) / point_sigma**2, (n_points, 1, 1))
+    curvature = weights.copy()
     np.add.at(curvature, point, np.swapaxes(d_point, 1, 2) @ d_point)
     coupling = np.zeros((n_points, size, 3))
     np.add.at(coupling, point, np.swapaxes(jacobian, 1, 2) @ d_point)
-    point_gradient = (measured - state.points) / point_sigma**2
+    point_gradient = np.einsum("nij,nj->ni", weights, measured - state.points)
     np.add.at(point_gradient, point, np.einsum("nij,ni->nj", d_point, residual))
 
     inverse = np.linalg.inv(curvature)
@@ -155,8 +158,8 @@ def _system(state: _State, sigma_px: float, measured: FloatArray, point_sigma: f
     eliminated = coupling @ inverse
     information = flat.T @ flat - np.einsum("nik,njk->ij", eliminated, coupling)
     gradient = flat.T @ residual.ravel() - np.einsum("nik,nk->i", eliminated, point_gradient)
-    shift = (state.points - measured) / point_sigma
-    chi2 = float((residual**2).sum() + (shift**2).sum())
+    shift = state.points - measured
+    chi2 = float((residual**2).sum() + np.einsum("ni,nij,nj->", shift, weights, shift))
     return _System(information, gradient, chi2, np.asarray(inverse), coupling, point_gradient)
 
 
@@ -169,11 +172,11 @@ def _moved(state: _State, system: _System, step: FloatArray) -> _State:
     return _State(state.theta + step[:8], poses, points)
 
 
-def _minimise(state: _State, sigma_px: float, measured: FloatArray, point_sigma: float,
+def _minimise(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
               uv: FloatArray, valid: BoolArray
               ) -> tuple[_State, float, FloatArray, int, bool]:  # fmt: skip
     """Levenberg-Marquardt on the reduced system; returns the state and its chi squared."""
-    data = (measured, point_sigma, uv, valid)
+    data = (measured, weights, uv, valid)
     system = _system(state, sigma_px, *data)
     damping = 1e-6
     for iteration in range(1, MAX_ITERATIONS + 1):

@@ -3,9 +3,10 @@
 ``target.yaml`` describes the target. ``coords_2d.csv`` (``observation_id,x,y``) and
 ``successes.csv`` (``observation_id,0|1``) have no header and one block of rows per
 view, one row per target point in the target's order. Pixel (0, 0) is the centre of
-the top-left pixel, as inside influx_wrap. Point targets may carry two keys of ours:
-``pointSigma``, the standard deviation of each coordinate, and ``unitMeters``, the
-length of the points' unit in metres.
+the top-left pixel, as inside influx_wrap. Point targets may carry keys of ours:
+``pointSigma``, the standard deviation of each coordinate, or ``pointCovariance``, six numbers
+for each point (xx, xy, xz, yy, yz, zz); and ``unitMeters``, the length of the points' unit in
+metres.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 COORDS = np.dtype([("observation_id", "i8"), ("x", "f8"), ("y", "f8")])
 SUCCESSES = np.dtype([("observation_id", "i8"), ("success", "i8")])
+
+_UPPER = np.triu_indices(3)
 
 
 def read_target(path: Path) -> Target:
@@ -71,6 +74,9 @@ def write_target(path: Path, target: Target) -> None:
             values = {"target_type": "pointcloud", "points": target.points.tolist()}
             if target.point_sigma is not None:
                 values["pointSigma"] = float(target.point_sigma)
+            if target.point_covariance is not None:
+                upper = target.point_covariance[:, *_UPPER]
+                values["pointCovariance"] = upper.tolist()
             if target.unit_m != 1:
                 values["unitMeters"] = float(target.unit_m)
     write_text(path, dump_yaml(values))
@@ -98,14 +104,24 @@ def _read_checkerboard(record: Record) -> Target:
 
 
 def _read_pointcloud(record: Record) -> Target:
-    record.check_keys(("target_type", "points"), ("pointSigma", "unitMeters"))
-    has_sigma, has_unit = ("pointSigma" in record.values, "unitMeters" in record.values)
+    optional = ("pointSigma", "pointCovariance", "unitMeters")
+    record.check_keys(("target_type", "points"), optional)
+    has_sigma, has_covariance, has_unit = (key in record.values for key in optional)
     return record.build(
         PointCloud,
         points=record.rows("points", 3),
         point_sigma=record.number("pointSigma", at_least=0) if has_sigma else None,
         unit_m=record.number("unitMeters", above=0) if has_unit else 1.0,
+        point_covariance=_symmetric(record.rows("pointCovariance", 6)) if has_covariance else None,
     )
+
+
+def _symmetric(upper: FloatArray) -> FloatArray:
+    """(T, 3, 3) from the upper triangles (T, 6)."""
+    matrices = np.empty((len(upper), 3, 3))
+    rows, cols = _UPPER
+    matrices[:, rows, cols] = matrices[:, cols, rows] = upper
+    return matrices
 
 
 _READERS = {

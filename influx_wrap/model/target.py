@@ -94,13 +94,15 @@ class Checkerboard:
 class PointCloud:
     """Any 3D points (T, 3), in units of ``unit_m`` metres.
 
-    ``point_sigma`` is the standard deviation of each coordinate in the same units
-    (an RTK fix is good to millimetres, not exact); None if it is not known.
+    An RTK fix is good to millimetres, not exact: ``point_sigma`` is the standard deviation
+    of each coordinate, or ``point_covariance`` (T, 3, 3) the covariance of each point, in the
+    same units; both None if it is not known.
     """
 
     points: FloatArray
     point_sigma: float | None = None
     unit_m: float = 1.0
+    point_covariance: FloatArray | None = None
 
     grid_shape = None
 
@@ -116,6 +118,31 @@ class PointCloud:
         if not self.unit_m > 0:
             raise InputError(f"unit_m must be positive, got {self.unit_m:g}.")
         object.__setattr__(self, "points", points)
+        if self.point_covariance is not None:
+            self._check_covariance(np.asarray(self.point_covariance, dtype=float))
+
+    def _check_covariance(self, covariance: FloatArray) -> None:
+        if self.point_sigma is not None:
+            raise InputError("a point target has a point_sigma or covariances, not both.")
+        if covariance.shape != (len(self.points), 3, 3) or not np.isfinite(covariance).all():
+            raise InputError(
+                f"{len(self.points)} points need as many finite 3 x 3 covariances, got an array "
+                f"{covariance.shape}."
+            )
+        smallest = np.linalg.eigvalsh(covariance)[:, 0]
+        symmetric = np.isclose(covariance, np.swapaxes(covariance, 1, 2), rtol=1e-6, atol=0.0)
+        bad = (smallest <= 0) | ~symmetric.all(axis=(1, 2))
+        if bad.any():
+            raise InputError(f"the covariance of point {int(np.argmax(bad))} is none.")
+
+    @property
+    def covariance(self) -> FloatArray | None:
+        """(T, 3, 3) in the target's units; None if points are exact or nothing is known."""
+        if self.point_covariance is not None:
+            return self.point_covariance
+        if not self.point_sigma:
+            return None
+        return np.tile(self.point_sigma**2 * np.eye(3), (len(self.points), 1, 1))
 
 
 Target = AprilGrid | Checkerboard | PointCloud

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,10 +24,10 @@ SIGMA_PX = 0.4
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """Measured points (T, 3) seen at uv (V, T, 2), and the truth behind them."""
+    """Measured points (T, 3) with covariances (T, 3, 3) seen at uv (V, T, 2), and the truth."""
 
     measured: FloatArray
-    point_sigma: float
+    covariance: FloatArray
     uv: FloatArray
     valid: BoolArray
     intrinsics: Intrinsics
@@ -47,10 +47,10 @@ def simulated_cell() -> Flight:
     )
     observations, truth = experiment.observations, experiment.truth
     assert isinstance(observations.target, PointCloud)
-    assert observations.target.point_sigma is not None
+    assert observations.target.covariance is not None
     poses = np.concatenate([truth.rotations.reshape(-1, 9), truth.translations], axis=1)
     return Flight(
-        observations.target.points, observations.target.point_sigma, observations.uv,
+        observations.target.points, observations.target.covariance, observations.uv,
         observations.valid, truth.intrinsics, poses, truth.target_points,
     )  # fmt: skip
 
@@ -68,7 +68,18 @@ def two_views(point_sigma: float = 2e-3, n_points: int = 40, sigma_px: float = S
     valid = np.ones(uv.shape[:2], dtype=bool)
     valid[0, :5] = valid[1, -7:] = False
     measured = points + point_sigma * rng.standard_normal(points.shape)
-    return Flight(measured, point_sigma, uv, valid, CAMERA, np.array(poses), points)
+    covariance = np.tile(point_sigma**2 * np.eye(3), (n_points, 1, 1))
+    return Flight(measured, covariance, uv, valid, CAMERA, np.array(poses), points)
+
+
+def unequal_points() -> Flight:
+    """Points measured better in one direction than in another, each in its own."""
+    flight = two_views()
+    rng = np.random.default_rng(5)
+    axes = Rotation.random(len(flight.points), rng=rng).as_matrix()
+    factor = axes * (1e-3 * rng.uniform([0.3, 1, 3], [0.6, 2, 6], (len(axes), 3)))[:, None]
+    measured = flight.points + np.einsum("nij,nj->ni", factor, rng.standard_normal((len(axes), 3)))
+    return replace(flight, measured=measured, covariance=factor @ np.swapaxes(factor, 1, 2))
 
 
 SCALE = np.array([1, 1, 1, 1, 1e-3, 1e-3, 1e-4, 1e-4])
@@ -86,7 +97,8 @@ def full_residuals(flight: Flight, x: FloatArray, sigma_px: float) -> FloatArray
         pose = np.concatenate([rotation.ravel(), flight.poses[view, 9:] + shift])
         apart = flight.uv[view] - opencv_project(theta, pose, points)
         parts.append(apart[flight.valid[view]].ravel() / sigma_px)
-    parts.append((flight.measured - points).ravel() / flight.point_sigma)
+    factor = np.linalg.cholesky(flight.covariance)
+    parts.append(np.linalg.solve(factor, (flight.measured - points)[..., None]).ravel())
     return np.concatenate(parts)
 
 
@@ -106,7 +118,7 @@ def dense_covariance(jacobian: FloatArray) -> FloatArray:
     return (inverse / np.outer(size, size))[:8, :8] * np.outer(SCALE, SCALE)
 
 
-@pytest.fixture(scope="module", params=[simulated_cell, two_views], ids=["drone", "two views"])
+@pytest.fixture(scope="module", params=[simulated_cell, two_views, unequal_points])
 def flight(request: pytest.FixtureRequest) -> Flight:
     return request.param()
 
@@ -114,7 +126,7 @@ def flight(request: pytest.FixtureRequest) -> Flight:
 def our_fit(flight: Flight, sigma_px: float | None) -> PointFit:
     """From a start that is some way off."""
     theta = flight.intrinsics.array * [1.02, 1.02, 1, 1, 0.9, 1, 1, 1]
-    data = (flight.measured, flight.point_sigma, flight.uv, flight.valid)
+    data = (flight.measured, flight.covariance, flight.uv, flight.valid)
     return fit_points(*data, theta, flight.poses, sigma_px=sigma_px)
 
 
@@ -127,7 +139,8 @@ def test_same_optimum_as_the_full_problem(flight: Flight) -> None:
     assert ours.sigma_px == SIGMA_PX
     np.testing.assert_allclose(ours.theta[:4], theta[:4], rtol=1e-6)
     assert np.abs((ours.theta - theta) / sigma).max() < 1e-4
-    assert np.abs(ours.points - points).max() < 1e-4 * flight.point_sigma
+    point_sigma = np.sqrt(np.diagonal(flight.covariance, axis1=1, axis2=2))
+    assert np.abs((ours.points - points) / point_sigma).max() < 2e-4
 
 
 def test_covariance_is_that_of_the_full_problem(flight: Flight) -> None:
@@ -161,7 +174,7 @@ def test_covariance_agrees_with_the_curvature_of_the_cost() -> None:
 def test_information_at_the_truth(flight: Flight) -> None:
     """The bound's information is the full problem's with the points eliminated."""
     information = point_information(
-        flight.intrinsics, flight.poses, flight.points, flight.valid, SIGMA_PX, flight.point_sigma
+        flight.intrinsics, flight.poses, flight.points, flight.valid, SIGMA_PX, flight.covariance
     )
     n = len(flight.uv)
     x = np.concatenate([flight.intrinsics.array / SCALE, np.zeros(6 * n), flight.points.ravel()])

@@ -58,6 +58,19 @@ def test_pointcloud_round_trip(tmp_path: Path, sigma: float | None, unit: float)
     assert (again.point_sigma, again.unit_m) == (sigma, unit)
 
 
+def test_covariances_of_points_round_trip(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    factor = rng.normal(size=(5, 3, 3))
+    target = PointCloud(
+        rng.normal(size=(5, 3)), point_covariance=factor @ np.swapaxes(factor, 1, 2)
+    )
+    write_target(tmp_path / "t.yaml", target)
+    again = read_target(tmp_path / "t.yaml")
+    assert isinstance(again, PointCloud)
+    assert again.point_covariance is not None
+    np.testing.assert_allclose(again.point_covariance, target.point_covariance, rtol=1e-15)
+
+
 def test_a_target_as_kalibr_documents_it(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text(

@@ -79,6 +79,14 @@ def test_senseless_point_clouds_are_refused() -> None:
         PointCloud(points, point_sigma=-1.0)
     with pytest.raises(InputError, match="unit_m"):
         PointCloud(points, unit_m=0.0)
+    covariance = np.tile(np.eye(3), (5, 1, 1))
+    with pytest.raises(InputError, match="not both"):
+        PointCloud(points, point_sigma=0.1, point_covariance=covariance)
+    with pytest.raises(InputError, match="as many"):
+        PointCloud(points, point_covariance=covariance[:4])
+    covariance[2] = [[1, 2, 0], [2, 1, 0], [0, 0, 1]]
+    with pytest.raises(InputError, match="of point 2"):
+        PointCloud(points, point_covariance=covariance)
     points[3, 1] = np.nan
     with pytest.raises(InputError, match="point 3"):
         PointCloud(points)
