@@ -1,19 +1,19 @@
 """``influx-calib``: the group of all commands, and what happens to their errors.
 
-A command's module is imported only when the command is used, so that help comes at once.
 Mistakes a user can mend become one sentence on stderr and exit code 2.
 """
 
 from __future__ import annotations
 
 import errno
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
+from influx_drone.errors import DroneError
 from influx_wrap import __version__
+from influx_wrap.cli.lazy import LazyGroup
 from influx_wrap.errors import InputError
 
 COMMANDS = {
@@ -23,6 +23,7 @@ COMMANDS = {
     "detect": "Corners of a board in all frames of a recording.",
     "keyframes": "One sharp frame per pose of a recording, and what is missing.",
     "calibrate": "Intrinsics of one experiment from its observations.",
+    "drone": "Fly a lens: plan, trigger, detect, match.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
     "lut": "A lens's lookup table: build, query, crossval, plot.",
     "annotate": "Intrinsics of every frame of a clip from its lens metadata.",
@@ -36,24 +37,11 @@ class _Mistake(click.ClickException):
     exit_code = 2
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"influx_wrap.cli.{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
+class _Commands(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except InputError as error:
+        except (InputError, DroneError) as error:
             raise _Mistake(str(error)) from None
         except click.MissingParameter:
             raise
@@ -69,7 +57,12 @@ class _Commands(click.Group):
             raise click.exceptions.Exit(130) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    package="influx_wrap.cli",
+    summaries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="influx-calib")
 @click.option(
     "--catalogue",
