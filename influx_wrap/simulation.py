@@ -1,13 +1,15 @@
 """A simulated experiment before it is made: everything that determines its files.
 
 It becomes either what a detector would report (``Simulation.write``), or the footage that
-a detector is to be tried on (``film``): a recording, rendered frame by frame. A frame
-depends on nothing but its number and the settings, so frames are made in any order by
-any number of processes, and those on disk need not be made again.
+a detector is to be tried on (``film``): a recording, rendered frame by frame, of a board
+that is moved (here) or of the drone at night (``nights``). A frame depends on nothing but
+its number and the settings, so frames are made in any order by any number of processes,
+and those on disk need not be made again.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -147,27 +149,117 @@ class Footage:
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
-    """A board cell about to be filmed: where the board is in each frame."""
+class Film(ABC):
+    """A cell about to be filmed."""
 
     simulation: Simulation
+
+    @property
+    @abstractmethod
+    def codec(self) -> str | None:
+        """Of the video; None for stills."""
+
+    @property
+    @abstractmethod
+    def n_frames(self) -> int:
+        """How many frames there are to render."""
+
+    @property
+    def can_render_here(self) -> bool:
+        """False if the renderer needs a process of its own."""
+        return True
+
+    def of_frame(self, frame: int) -> Film:
+        """What is needed of the film to render one frame, to be sent to a worker."""
+        return self
+
+    @abstractmethod
+    def picture(self, frame: int) -> Picture:
+        """Render a frame; ``of_frame`` suffices."""
+
+    @abstractmethod
+    def complete(self, folder: Path, footage: str) -> None:
+        """Make a recording of a folder in which the footage is already."""
+
+    def frame_generator(self, frame: int) -> np.random.Generator:
+        """The frame's own random numbers."""
+        cell = self.simulation.cell
+        return np.random.default_rng(
+            [self.simulation.seed, cell.zoom_index, cell.focus_index, 1 + frame]
+        )
+
+    def lens_metadata(self) -> LensMetadata:
+        """What the lens reports in every frame: it is not moved."""
+        cell, n = self.simulation.cell, self.n_frames
+        return LensMetadata(np.arange(n), np.full(n, cell.lfl_mm), np.full(n, cell.fd_m))
+
+
+@dataclass(frozen=True, eq=False)
+class BoardFilm(Film):
+    """A board cell about to be filmed: where the board is in each frame."""
+
     footage: Footage
     board: Board
     trajectory: Trajectory
     bow_m: FloatArray
 
     @property
+    def codec(self) -> str | None:
+        return self.footage.codec
+
+    @property
     def n_frames(self) -> int:
-        """How many frames there are to render."""
         return len(self.trajectory.pose)
 
+    @property
+    def can_render_here(self) -> bool:
+        # Blender is silenced by turning off all output of its process, and a progress bar is
+        # in ours.
+        return self.footage.renderer != "blender"
 
-def plan_film(simulation: Simulation, footage: Footage) -> Film:
+    def of_frame(self, frame: int) -> BoardFilm:
+        whole, here = self.trajectory, slice(frame, frame + 1)
+        own = Trajectory(whole.rotations[here], whole.translations[here], whole.pose[here])
+        return replace(self, trajectory=own)
+
+    def picture(self, frame: int) -> Picture:
+        simulation, board = self.simulation, self.board
+        rng = self.frame_generator(frame)
+        sheet_m = (board.width_mm / 1e3, board.height_mm / 1e3)
+        options = replace(self.footage.options, sheet_m=sheet_m)
+        rotations, translations = self.trajectory.rotations[0], self.trajectory.translations[0]
+        size = simulation.camera.image_size
+        if self.footage.renderer == "blender":
+            blender = _blender(simulation.truth, size, board, options)
+            return blender.render(rotations[0], translations[0], rng)
+        rays = ray_grid(simulation.truth, size)
+        return render_moving(
+            rays, board.grid, rotations, translations, options, rng, bow_m=self.bow_m
+        )
+
+    def complete(self, folder: Path, footage: str) -> None:
+        simulation = self.simulation
+        rotations, translations = self.trajectory.mid_exposure()
+        write_recording(
+            folder,
+            footage=footage,
+            metadata=self.lens_metadata(),
+            board=self.board.name,
+            lens=simulation.lens,
+            camera=simulation.camera.name,
+            cell=simulation.cell.name,
+            truth=RecordingTruth(
+                simulation.truth, rotations, translations, self.trajectory.pose, self.bow_m
+            ),
+        )
+
+
+def plan_film(simulation: Simulation, footage: Footage) -> BoardFilm:
     """Place the board as ``Simulation.write`` does, in all poses in which it shows its face
     and enough of its tags, or in ``footage.views`` of them."""
     cell, intrinsics, seed = simulation.cell, simulation.truth, simulation.seed
     if cell.board is None:
-        raise InputError(f"cell {cell.name} is flown by the drone; only boards can be filmed.")
+        raise InputError(f"cell {cell.name} is flown by the drone; it has no board to film.")
     bent = Noise(bow_mm=simulation.noise.bow_mm)
     rng = cell_generator(seed, cell)
     truth = simulate(cell, simulation.camera, intrinsics, bent, rng).truth
@@ -184,7 +276,7 @@ def plan_film(simulation: Simulation, footage: Footage) -> Film:
         tremor_rad = TREMOR_PX / intrinsics.fx
         rng = np.random.default_rng([seed, cell.zoom_index, cell.focus_index, 0])
         trajectory = jerky(rotations, translations, middle, tremor_rad, rng)
-    return Film(simulation, footage, cell.board, trajectory, truth.bow_m)
+    return BoardFilm(simulation, footage, cell.board, trajectory, truth.bow_m)
 
 
 def _spread(rotations: FloatArray, centres: FloatArray, n: int) -> NDArray[np.int64]:
@@ -218,14 +310,14 @@ def film(
             todo.append(one)
     for one in todo:
         place = folder / one.simulation.cell.name
-        if one.footage.codec is None:
+        if one.codec is None:
             name = FRAMES
             _shoot_stills(one, place / name, processes, report)
         else:
-            name = f"clip{SUFFIXES[one.footage.codec]}"
+            name = f"clip{SUFFIXES[one.codec]}"
             tasks = [_Shot(one, frame, None) for frame in range(one.n_frames)]
-            write_video(place / name, _shots(tasks, processes, report), FPS, one.footage.codec)
-        _complete(one, place, name)
+            write_video(place / name, _shots(tasks, processes, report), FPS, one.codec)
+        one.complete(place, name)
 
 
 def _shoot_stills(one: Film, folder: Path, processes: int, report: Callable[[int], None]) -> None:
@@ -235,26 +327,6 @@ def _shoot_stills(one: Film, folder: Path, processes: int, report: Callable[[int
     report(len(shots) - len(missing))
     for _ in _shots(missing, processes, report):
         pass
-
-
-def _complete(one: Film, folder: Path, footage: str) -> None:
-    cell, simulation = one.simulation.cell, one.simulation
-    rotations, translations = one.trajectory.mid_exposure()
-    frames = np.arange(one.n_frames)
-    write_recording(
-        folder,
-        footage=footage,
-        metadata=LensMetadata(
-            frames, np.full(len(frames), cell.lfl_mm), np.full(len(frames), cell.fd_m)
-        ),
-        board=one.board.name,
-        lens=simulation.lens,
-        camera=simulation.camera.name,
-        cell=cell.name,
-        truth=RecordingTruth(
-            simulation.truth, rotations, translations, one.trajectory.pose, one.bow_m
-        ),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +345,9 @@ def _shots(
     ahead: dict[int, Picture] = {}
     waiting = iter([task.frame for task in tasks])
     expected = next(waiting, None)
-    slim = [_slim(task) for task in tasks]
-    # One process needs no other: to start it takes longer than a small picture. But Blender
-    # is silenced by turning off all output of its process, and a progress bar is in ours.
-    here = processes == 1 and all(task.film.footage.renderer != "blender" for task in tasks)
+    slim = [replace(task, film=task.film.of_frame(task.frame)) for task in tasks]
+    # One process needs no other: to start it takes longer than a small picture.
+    here = processes == 1 and all(task.film.can_render_here for task in tasks)
     alone = ((task, _shoot(task)) for task in slim)
     with closing(alone if here else parallel(_shoot, slim, processes)) as finished:
         for task, picture in finished:
@@ -296,18 +367,10 @@ def _shots(
                 expected = next(waiting, None)
 
 
-def _slim(task: _Shot) -> _Shot:
-    """The task with nothing but its own frame of the trajectory, to be sent to a worker."""
-    whole = task.film.trajectory
-    here = slice(task.frame, task.frame + 1)
-    frame = Trajectory(whole.rotations[here], whole.translations[here], whole.pose[here])
-    return replace(task, film=replace(task.film, trajectory=frame))
-
-
 def _shoot(task: _Shot) -> Picture | InputError | None:
     """What a worker does with a frame."""
     try:
-        picture = _picture(task.film, task.frame)
+        picture = task.film.picture(task.frame)
         if task.path is None:
             return picture
         # Noise does not compress: more effort would cost time and save nothing.
@@ -316,20 +379,6 @@ def _shoot(task: _Shot) -> Picture | InputError | None:
     except InputError as error:
         return error
     return None
-
-
-def _picture(one: Film, frame: int) -> Picture:
-    simulation, board = one.simulation, one.board
-    cell = simulation.cell
-    rng = np.random.default_rng([simulation.seed, cell.zoom_index, cell.focus_index, 1 + frame])
-    options = replace(one.footage.options, sheet_m=(board.width_mm / 1e3, board.height_mm / 1e3))
-    rotations, translations = one.trajectory.rotations[0], one.trajectory.translations[0]
-    size = simulation.camera.image_size
-    if one.footage.renderer == "blender":
-        blender = _blender(simulation.truth, size, board, options)
-        return blender.render(rotations[0], translations[0], rng)
-    rays = ray_grid(simulation.truth, size)
-    return render_moving(rays, board.grid, rotations, translations, options, rng, bow_m=one.bow_m)
 
 
 @lru_cache(maxsize=1)

@@ -93,8 +93,8 @@ def point_information(
     """Fisher information (8 + 6V, 8 + 6V) of intrinsics and poses with the points eliminated,
     whose covariances are (T, 3, 3)."""
     state = _State(intrinsics.array, poses, points)
-    uv = np.zeros((*valid.shape, 2))
-    return _system(state, sigma_px, points, np.asarray(np.linalg.inv(covariance)), uv, valid).information
+    uv, weights = np.zeros((*valid.shape, 2)), np.asarray(np.linalg.inv(covariance))
+    return _system(state, sigma_px, points, weights, uv, valid).information
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec
 from influx_wrap.model.truth import Noise
+from influx_wrap.nights import NightFootage, plan_night
 from influx_wrap.plan import select_cells
 from influx_wrap.simulation import (
     SETTINGS,
@@ -40,15 +41,18 @@ from influx_wrap.simulation import (
     plan_film,
     simulations,
 )
+from influx_wrap.synth.flight import FlightOptions
+from influx_wrap.synth.night import NightOptions
 from influx_wrap.synth.render import RenderOptions
 
-NOISE = Noise()
+NOISE, NIGHT, FLIGHT = Noise(), NightOptions(), FlightOptions()
 
 # What a detector does wrong, which pictures leave to the detector; and what only they have.
-DETECTOR_OPTIONS = ("noise_px", "outliers", "missing_tags", "rtk_ball_m")
+DETECTOR_OPTIONS = ("noise_px", "outliers", "missing_tags")
 PICTURE_OPTIONS = (
     "views", "blur_px", "defocus_px", "image_noise", "vignetting", "renderer", "jobs",
 )  # fmt: skip
+VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", "miss", "extra")
 
 
 @click.command("simulate")
@@ -120,12 +124,16 @@ PICTURE_OPTIONS = (
     help="Principal point's distance from the image centre.",
 )
 @click.option("--images", is_flag=True, help="Render a picture of every pose of a board.")
-@click.option("--video", is_flag=True, help="Render a video of a board moved from pose to pose.")
+@click.option(
+    "--video",
+    is_flag=True,
+    help="Render a video of a board moved from pose to pose, or of the drone's flight at night.",
+)
 @click.option(
     "--views",
     type=click.IntRange(min=1),
     show_default="all",
-    help="How many poses to render, spread over tilts and positions.",
+    help="How many poses of a board to render, spread over tilts and positions.",
 )
 @click.option(
     "--blur-px",
@@ -173,6 +181,58 @@ PICTURE_OPTIONS = (
     show_default=True,
     help="Of the video; ffv1 is lossless.",
 )
+@click.option(
+    "--core-px",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=NIGHT.core_px,
+    show_default=True,
+    help="Diameter of the white core of the drone's LED; 0: it is red only.",
+)
+@click.option(
+    "--halo-px",
+    type=number(at_least=1),
+    metavar="NUMBER",
+    default=NIGHT.halo_px,
+    show_default=True,
+    help="Diameter of the red halo around it.",
+)
+@click.option(
+    "--scatter",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=NIGHT.scatter,
+    show_default=True,
+    help="Light of the glow beside the LED, as a share of what the sensor can take.",
+)
+@click.option(
+    "--lights/--no-lights",
+    default=NIGHT.lights,
+    show_default=True,
+    help="Street lamps, a red light and an aeroplane beside the LED.",
+)
+@click.option(
+    "--hover-s",
+    type=number(at_least=0),
+    metavar="NUMBER",
+    default=FLIGHT.hover_s,
+    show_default=True,
+    help="Seconds for which the drone hovers at a point, and about as long to the next.",
+)
+@click.option(
+    "--miss",
+    type=click.IntRange(min=0),
+    default=FLIGHT.missed,
+    show_default=True,
+    help="Flashes that were read but are not in the video.",
+)
+@click.option(
+    "--extra",
+    type=click.IntRange(min=0),
+    default=FLIGHT.extra,
+    show_default=True,
+    help="Flashes in the video that were not read.",
+)
 @jobs_option
 @seed_option
 @click.pass_context
@@ -199,19 +259,27 @@ def command(
     vignetting: float,
     renderer: str,
     codec: str,
+    core_px: float,
+    halo_px: float,
+    scatter: float,
+    lights: bool,
+    hover_s: float,
+    miss: int,
+    extra: int,
     jobs: int,
     seed: int,
 ) -> None:
     """Simulate experiments of LENS: what a real one would give, plus the truth.
 
     That is what a detector reports; or with --images or --video the footage of a board, for
-    a detector to find it in. Rendering that was stopped goes on where it stopped when the
-    same command is given again.
+    a detector to find it in. Cells of the drone become its flight at night, with --video.
+    Rendering that was stopped goes on where it stopped when the same command is given again.
 
     \b
     Example:
       influx-calib simulate canon17 --out sim --cells z3f2,z0f9 --outliers 0.02
       influx-calib simulate canon17 --out film --cells z3f2 --video --views 30
+      influx-calib simulate canon17 --out night --cells z0f9 --video --halo-px 60 --miss 1
     """
     _check_combination(context, images=images, video=video)
     plan = planned(context.obj, lens, camera)
@@ -231,7 +299,7 @@ def command(
         fd_jitter=fd_jitter,
         pp_offset_px=pp_offset_px,
     )
-    settings = {
+    settings: dict[str, object] = {
         "breathing": breathing,
         "fd_jitter": fd_jitter,
         "pp_offset_px": list(pp_offset_px),
@@ -239,19 +307,42 @@ def command(
     }
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if images or video:
-        options = RenderOptions(blur_px, defocus_px, image_noise, vignetting)
-        footage = Footage(options, codec if video else None, renderer, views)
+        footage = Footage(
+            RenderOptions(blur_px, defocus_px, image_noise, vignetting),
+            codec if video else None,
+            renderer,
+            views,
+        )
+        settings["footage"] = footage.as_dict()
         if video:
             check_codec(codec, plan.camera.image_size)
-        drones = [simulation.cell.name for simulation in todo if simulation.cell.board is None]
-        todo = tuple(simulation for simulation in todo if simulation.cell.board is not None)
-        if not todo:
-            raise InputError("none of these cells has a board, and only boards are rendered.")
-        films = [plan_film(simulation, footage) for simulation in todo]
-        claim_folder(out, plan, noise, settings | {"footage": footage.as_dict()})
-        if drones:
+            night = NightFootage(
+                codec,
+                NightOptions(
+                    core_px, halo_px, scatter, lights=lights, noise=image_noise,
+                    vignetting=vignetting,
+                ),
+                FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra),
+            )  # fmt: skip
+            settings["night"] = night.as_dict()
+            films: list[Film] = [
+                plan_night(simulation, night)
+                if simulation.cell.board is None
+                else plan_film(simulation, footage)
+                for simulation in todo
+            ]
+        else:
+            drones = [simulation.cell.name for simulation in todo if simulation.cell.board is None]
+            todo = tuple(simulation for simulation in todo if simulation.cell.board is not None)
+            if not todo:
+                raise InputError(
+                    "these cells are flown by the drone, which is filmed: use --video."
+                )
+            films = [plan_film(simulation, footage) for simulation in todo]
+        claim_folder(out, plan, noise, settings)
+        if images and drones:
             errors.print(
-                f"Left out, as only boards are rendered: the drone's cells {', '.join(drones)}."
+                f"Left out, as the drone's flight is filmed with --video only: {', '.join(drones)}."
             )
         _film_with_progress(films, out, jobs, errors)
     else:
@@ -280,8 +371,10 @@ def _check_combination(context: click.Context, *, images: bool, video: bool) -> 
         refused = dict.fromkeys(DETECTOR_OPTIONS, reason)
     else:
         refused = dict.fromkeys(PICTURE_OPTIONS, "needs --images or --video")
+    if images:
+        refused["rtk_ball_m"] = "is for the drone, which is filmed with --video only"
     if not video:
-        refused["codec"] = "needs --video"
+        refused |= dict.fromkeys(VIDEO_OPTIONS, "needs --video")
     for name, reason in refused.items():
         source = context.get_parameter_source(name)
         if source is click.core.ParameterSource.COMMANDLINE:

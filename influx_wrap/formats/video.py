@@ -5,6 +5,9 @@ conversion, which is what ``observe.frames`` reads back. H.264 is written so tha
 compression moves the corners of a sharp frame by less than 0.02 px, and quickly rather
 than small: slower presets smooth the grain away, and with it some of an edge. FFV1 in
 Matroska is lossless, and larger.
+
+Colour pictures, blue first, become H.264 with BT.709's matrix in full range, its colour at
+half the resolution, as cameras record it; or FFV1 in RGB, byte by byte what they were.
 """
 
 from __future__ import annotations
@@ -29,13 +32,19 @@ SUFFIXES = {"h264": ".mp4", "ffv1": ".mkv"}
 """What can be written, and the ending of its files."""
 
 _CONTAINERS = {"h264": "mp4", "ffv1": "matroska"}
+# Matroska's writer gives every file a random number unless told not to.
+_CONTAINER_OPTIONS: dict[str, dict[str, str]] = {"h264": {}, "ffv1": {"fflags": "+bitexact"}}
 _ENCODERS = {"h264": "libx264", "ffv1": "ffv1"}
 _LAYOUTS = {"h264": "yuv420p", "ffv1": "gray"}
+_COLOUR_LAYOUTS = {"h264": "yuv420p", "ffv1": "bgr0"}
 _OPTIONS = {
     "h264": {"crf": "10", "preset": "ultrafast", "tune": "grain"},
     "ffv1": {"level": "3", "slices": "4"},
 }
+# A light is larger than a corner: it need not be kept so well, and the file is a quarter.
+_COLOUR_OPTIONS = _OPTIONS | {"h264": {"crf": "18", "preset": "ultrafast"}}
 _FULL_RANGE = 2
+_BT709 = 1
 
 
 def check_codec(codec: str, image_size: tuple[int, int]) -> None:
@@ -50,24 +59,38 @@ def check_codec(codec: str, image_size: tuple[int, int]) -> None:
 
 
 def write_video(path: Path, pictures: Iterable[NDArray[np.uint8]], fps: int, codec: str) -> None:
-    """Encode pictures (H, W) of one size; ``path`` is the old file or the complete new one."""
+    """Encode pictures of one size, grey (H, W) or in colour (H, W, 3), blue first; ``path`` is
+    the old file or the complete new one."""
     av = _import_av()
     pictures = iter(pictures)
     first = next(pictures, None)
     if first is None:
         raise InputError(f"{path} would have no frame: a video needs a picture.")
-    height, width = first.shape
+    height, width = first.shape[:2]
     check_codec(codec, (width, height))
+    is_colour = first.ndim == 3
+    layout = (_COLOUR_LAYOUTS if is_colour else _LAYOUTS)[codec]
+    options = (_COLOUR_OPTIONS if is_colour else _OPTIONS)[codec]
+    as_frame = _as_colour_frame if is_colour else _as_frame
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         try:
-            with av.open(str(temporary), "w", format=_CONTAINERS[codec]) as container:
-                stream = container.add_stream(_ENCODERS[codec], rate=fps, options=_OPTIONS[codec])
+            with av.open(
+                str(temporary),
+                "w",
+                format=_CONTAINERS[codec],
+                container_options=_CONTAINER_OPTIONS[codec],
+            ) as container:
+                stream = container.add_stream(_ENCODERS[codec], rate=fps, options=options)
                 stream.width, stream.height = width, height
-                stream.pix_fmt = _LAYOUTS[codec]
+                stream.pix_fmt = layout
                 stream.codec_context.color_range = _FULL_RANGE
+                if is_colour and layout == "yuv420p":
+                    stream.codec_context.colorspace = _BT709
+                    stream.codec_context.color_primaries = _BT709
+                    stream.codec_context.color_trc = _BT709
                 for number, picture in enumerate(chain([first], pictures)):
-                    frame = _as_frame(av, picture, _LAYOUTS[codec])
+                    frame = as_frame(av, picture, layout)
                     frame.pts, frame.time_base = number, Fraction(1, fps)
                     container.mux(stream.encode(frame))
                 container.mux(stream.encode(None))
@@ -91,6 +114,20 @@ def _as_frame(av: ModuleType, picture: NDArray[np.uint8], layout: str) -> VideoF
     luma[:height, :width] = picture
     for colour in colours:
         colour[:] = 128
+    return frame
+
+
+def _as_colour_frame(av: ModuleType, picture: NDArray[np.uint8], layout: str) -> VideoFrame:
+    """A frame of a picture (H, W, 3)."""
+    if layout == "yuv420p":
+        frame: VideoFrame = av.VideoFrame.from_ndarray(picture, "bgr24")
+        return frame.reformat(format=layout, dst_colorspace=_BT709, dst_color_range=_FULL_RANGE)
+    height, width = picture.shape[:2]
+    frame = av.VideoFrame(width, height, layout)
+    frame.color_range = _FULL_RANGE
+    (plane,) = frame.planes
+    pixels = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
+    pixels[:height, : 4 * width].reshape(height, width, 4)[..., :3] = picture
     return frame
 
 

@@ -7,7 +7,11 @@ import pytest
 
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
-from influx_wrap.formats.recording import read_recording, read_recording_truth
+from influx_wrap.formats.recording import (
+    read_flight_truth,
+    read_recording,
+    read_recording_truth,
+)
 from tests.cli.conftest import Invoke, assert_mistake
 
 SMALL_CAMERA = """kind: camera
@@ -120,7 +124,7 @@ def test_images_of_boards(small: Invoke, tmp_path: Path) -> None:
     arguments = ("--out", tmp_path / "s", "--cells", "z7f7,z0f9", "--images", "--views", 2)
     result = small(*arguments, "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert "Left out, as only boards are rendered: the drone's cells z0f9." in result.stderr
+    assert "Left out, as the drone's flight is filmed with --video only: z0f9." in result.stderr
     assert "1 cell of canon17" in result.stdout
     assert sorted(path.name for path in (tmp_path / "s").iterdir()) == [
         "plan.json",
@@ -148,6 +152,30 @@ def test_a_lossless_video(small: Invoke, tmp_path: Path) -> None:
     assert truth.bow_m.any()
 
 
+def test_a_board_and_a_night(small: Invoke, tmp_path: Path) -> None:
+    arguments = ("--out", tmp_path / "s", "--cells", "z7f7,z0f9", "--video", "--views", 1)
+    night = "--core-px 6 --halo-px 20 --scatter 0.1 --no-lights --hover-s 0.45 --miss 2 --extra 1"
+    night += " --rtk-ball-m 0.01 --jobs 1"
+    result = small(*arguments, *night.split())
+    assert result.exit_code == 0, result.output
+    assert "2 cells of canon17" in result.stdout
+    assert "Left out" not in result.stderr
+    assert read_recording_truth(tmp_path / "s" / "z7f7") is not None
+    folder = tmp_path / "s" / "z0f9"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "clip.mp4", "flash_rtk.json", "metadata.csv", "recording.yaml", "truth.json",
+    ]  # fmt: skip
+    truth = read_flight_truth(folder)
+    assert truth is not None
+    assert (truth.n_flashes, len(truth.reading_point), truth.rtk_ball_m) == (23, 24, 0.01)
+    assert int((truth.flash_point < 0).sum()) == 1
+    settings = json.loads((tmp_path / "s" / "simulation.json").read_text())
+    assert settings["night"]["night"]["halo_px"] == 20
+    assert settings["night"]["flight"]["missed"] == 2
+    assert small(*arguments, *night.split()).exit_code == 0
+    assert_mistake(small(*arguments, "--halo-px", 60), "other settings")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -161,7 +189,14 @@ def test_a_lossless_video(small: Invoke, tmp_path: Path) -> None:
         ("--images --renderer blender --bow-mm 1", "cannot bend a board"),
         ("--images --blur-px 7", "reaches 29 px"),
         ("--images --vignetting 2", "vignetting must be from 0 to 1"),
-        ("--images --cells z0f9", "none of these cells has a board"),
+        ("--images --cells z0f9", "flown by the drone, which is filmed: use --video"),
+        ("--images --rtk-ball-m 0.01", "--rtk-ball-m is for the drone"),
+        ("--images --halo-px 40", "--halo-px needs --video"),
+        ("--no-lights", "--lights needs --video"),
+        ("--video --core-px 80", "halo of 90 px is too small around a core of 80 px"),
+        ("--video --hover-s 0.2", "too short for a flash of 0.25 s"),
+        ("--video --cells z0f9 --miss 25", "at most 24 flashes to miss"),
+        ("--video --extra -1", "'--extra'"),
         ("--images --views 0", "'--views'"),
         ("--images --image-noise nan", "not a finite number"),
     ],

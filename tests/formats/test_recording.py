@@ -13,13 +13,20 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.formats.lens_metadata import LensMetadata
 from influx_wrap.formats.recording import (
+    FlightTruth,
     Recording,
     RecordingTruth,
+    is_flight,
+    read_flight_recording,
+    read_flight_truth,
     read_recording,
     read_recording_truth,
+    read_setting,
+    write_flight_recording,
     write_recording,
 )
 from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import Checkerboard, PointCloud
 
 BOARDS = load_catalogue().boards
@@ -222,3 +229,130 @@ def test_faults_of_a_truth(tmp_path: Path, change: str, words: str) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match=words):
         read_recording_truth(tmp_path)
+
+
+def flight_truth() -> FlightTruth:
+    """Three flashes, the second without a reading; three readings, the last without a flash."""
+    rng = np.random.default_rng(0)
+    return FlightTruth(
+        Intrinsics(2000.1, 2000.2, 1711.3, 1100.4, -0.1, 0.02, 1e-5, -2e-5),
+        rtk_ball_m=0.005,
+        hover_m=rng.normal(size=(24, 3)),
+        flash_point=np.array([3, -1, 7]),
+        flash_time_s=np.array([1.01, 3.3, 4.7]),
+        lit_flash=np.array([0, 0, 1, 2, 2]),
+        lit_frame=np.array([24, 25, 79, 113, 114]),
+        lit_uv=rng.uniform(0, 2000, (5, 2)),
+        lit_share=np.array([0.5, 1, 1, 0.25, 1]),
+        reading_point=np.array([3, 7, 11]),
+        reading_flash=np.array([0, 2, -1]),
+        reading_m=rng.normal(size=(3, 3)),
+        rotation=rotation_matrix(np.array([0.3, -1.2, 0.4])),
+        translation=np.array([1.0, -2.0, 30.0]),
+        clock_offset_s=1.75e9 + 0.123,
+        clock_drift=3e-5,
+    )
+
+
+def write_flight(folder: Path) -> Path:
+    (folder / "clip.mp4").touch()
+    (folder / "flash_rtk.json").write_text("[]")
+    write_flight_recording(
+        folder,
+        footage="clip.mp4",
+        metadata=LensMetadata(np.arange(4), np.full(4, 24.5), np.full(4, 13.5)),
+        lens="canon17",
+        camera="arri-alexa-mini",
+        cell="z3f9",
+        truth=flight_truth(),
+    )
+    return folder
+
+
+def test_a_flight_is_written_and_read(tmp_path: Path) -> None:
+    found = read_flight_recording(write_flight(tmp_path))
+    assert is_flight(tmp_path)
+    assert (found.footage, found.rtk) == (tmp_path / "clip.mp4", tmp_path / "flash_rtk.json")
+    assert (found.lfl_mm, found.fd_m, found.metadata) == (24.5, 13.5, tmp_path / "metadata.csv")
+    assert (found.lens, found.camera, found.cell) == ("canon17", "arri-alexa-mini", "z3f9")
+    assert read_setting(tmp_path).target_name == "drone"
+    answer, expected = read_flight_truth(tmp_path), flight_truth()
+    assert answer is not None
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(getattr(answer, name), value)
+        if isinstance(value, np.ndarray):
+            assert getattr(answer, name).dtype == value.dtype
+    with pytest.raises(InputError, match="rtk makes this the recording of a flight"):
+        read_recording(tmp_path, BOARDS)
+
+
+def test_a_flight_typed_in(tmp_path: Path) -> None:
+    (tmp_path / "clip.mov").touch()
+    (tmp_path / "rtk.json").touch()
+    found = read_flight_recording(write(tmp_path, lfl_mm=24, fd_m=13.5, rtk="rtk.json"))
+    assert (found.lfl_mm, found.rtk, found.metadata) == (24, tmp_path / "rtk.json", None)
+    assert read_flight_truth(tmp_path) is None
+    assert not is_flight(write(tmp_path, **TYPED))
+    assert not is_flight(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (TYPED | {"rtk": "rtk.json"}, "board and rtk are both given"),
+        (TYPED, "board and rtk are both given"),
+        ({"lfl_mm": 24, "fd_m": 2, "rtk": "r.json"}, "rtk .*r.json does not exist"),
+        ({"lfl_mm": 24, "fd_m": 2, "rtk": 7}, "rtk must be text"),
+        ({"lfl_mm": 24, "fd_m": 2}, "rtk is missing"),
+        ({"rtk": "rtk.json"}, "metadata is missing"),
+        ({"lfl_mm": 24, "fd_m": 2, "rtk": "rtk.json", "stills": True}, "stills is not known"),
+    ],
+)
+def test_mistakes_of_a_flight(tmp_path: Path, values: dict[str, object], words: str) -> None:
+    (tmp_path / "clip.mov").touch()
+    (tmp_path / "rtk.json").touch()
+    with pytest.raises(InputError, match=words):
+        read_flight_recording(write(tmp_path, **values))
+
+
+def test_what_a_flights_truth_tells() -> None:
+    answer = flight_truth()
+    assert answer.first_frames.tolist() == [24, 79, 113]
+    np.testing.assert_array_equal(answer.first_uv, answer.lit_uv[[0, 2, 3]])
+    assert [answer.flash_at(frame) for frame in (23, 24, 25, 79, 114)] == [None, 0, 0, 1, 2]
+    np.testing.assert_array_equal(answer.uv_at(114), answer.lit_uv[4])
+    with pytest.raises(InputError, match="not lit in frame 26"):
+        answer.uv_at(26)
+    centre_m, unit_m = np.array([1.0, 2.0, 3.0]), 7.5
+    truth = answer.of_readings([2, 0], centre_m, unit_m, corner_px=0.2)
+    seen = (truth.target_points @ truth.rotations[0].T + truth.translations[0]) * unit_m
+    np.testing.assert_allclose(seen, answer.reading_m[[2, 0]], atol=1e-12)
+    # A target without error is what the readings' own frame makes of the LED's places.
+    xyz_m = truth.target_points * unit_m + centre_m
+    np.testing.assert_allclose(
+        xyz_m @ answer.rotation.T + answer.translation, answer.reading_m[[2, 0]], atol=1e-12
+    )
+    assert (truth.noise.corner_px, truth.noise.rtk_ball_m) == (0.2, 0.005)
+    assert truth.outliers.shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("lit_frame", [1, 2], "lit_frame has 2 rows, lit_flash has 5"),
+        ("reading_m", [[0, 0, 0]], "reading_m has 1 rows, reading_point has 3"),
+        ("rotation", [[1, 0, 0]], "rotation must have 3 rows, got 1"),
+        ("translation", [1], "translation must have 3 rows"),
+        ("reading_flash", [0, 9, 1], r"reading_flash\[1\] must be from -1 to 2"),
+        ("flash_point", [24, 1, 2], r"flash_point\[0\] must be from -1 to 23"),
+        ("lit_flash", [0, 0, 0, 2, 2], "lit_flash must have rows of every flash"),
+        ("lit_uv", [[1, 2, 3]], r"lit_uv\[0\] must be a list of 2"),
+        ("pixel_origin", "corner", "pixel_origin must be center"),
+        ("clock_drift", None, "clock_drift must be a number"),
+    ],
+)
+def test_faults_of_a_flights_truth(tmp_path: Path, key: str, value: object, words: str) -> None:
+    path = write_flight(tmp_path) / "truth.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(InputError, match=words):
+        read_flight_truth(tmp_path)

@@ -44,6 +44,47 @@ def test_round_trip(tmp_path: Path, codec: str) -> None:
         assert container.streams.video[0].codec_context.color_range == 2
 
 
+def coloured_pictures(n: int, size: tuple[int, int] = (96, 64)) -> NDArray[np.uint8]:
+    """Smooth pictures (n, H, W, 3), every channel different from the others."""
+    rng = np.random.default_rng(1)
+    coarse = rng.uniform(40, 215, (n, 2, 3, 3))
+    smooth = np.stack([cv2.resize(c, size, interpolation=cv2.INTER_CUBIC) for c in coarse])
+    return np.clip(smooth, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("codec", list(SUFFIXES))
+def test_colour_comes_back(tmp_path: Path, codec: str) -> None:
+    size = (96, 64) if codec == "h264" else (95, 63)
+    pictures = coloured_pictures(12, size)
+    path = tmp_path / f"clip{SUFFIXES[codec]}"
+    write_video(path, pictures, 24, codec)
+    # OpenCV's own FFmpeg, which reads the tags for itself.
+    reader = cv2.VideoCapture(str(path))
+    found = []
+    while (frame := reader.read()[1]) is not None:
+        found.append(frame)
+    difference = np.stack(found).astype(float) - pictures
+    assert np.abs(difference.mean(axis=(0, 1, 2))).max() < (3 if codec == "h264" else 1e-12)
+    assert difference.std() < (3 if codec == "h264" else 1e-12)
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        assert stream.codec_context.color_range == 2
+        if codec == "h264":
+            assert stream.codec_context.colorspace == 1
+        frames = [frame.to_ndarray(format="bgr24") for frame in container.decode(stream)]
+    difference = np.stack(frames).astype(float) - pictures
+    assert np.abs(difference).max() < (25 if codec == "h264" else 1e-12)
+    assert np.abs(difference.mean(axis=(0, 1, 2))).max() < (3 if codec == "h264" else 1e-12)
+
+
+@pytest.mark.parametrize("codec", list(SUFFIXES))
+def test_the_same_pictures_make_the_same_file(tmp_path: Path, codec: str) -> None:
+    for pictures in (noisy_pictures(5), coloured_pictures(5)):
+        for name in ("one", "two"):
+            write_video(tmp_path / name, pictures, 24, codec)
+        assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 def test_odd_sizes(tmp_path: Path) -> None:
     pictures = noisy_pictures(2, (33, 21))
     with pytest.raises(InputError, match=r"33 x 21; use the codec ffv1"):
