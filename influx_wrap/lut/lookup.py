@@ -84,7 +84,7 @@ class Lookup:
         left, right = places[:, 0].min(), places[:, 0].max()
         if self._is_line:
             corners = places[np.lexsort((places[:, 1], places[:, 0]))]
-            return corners[[0]], corners[[-1]]
+            return (corners, corners) if left < right else (corners[[0]], corners[[-1]])
         corners = places[ConvexHull(places / np.ptp(places, axis=0)).vertices]
         sides = []
         for sign in (1, -1):
@@ -150,23 +150,25 @@ class Lookup:
     def _locate(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
         """Regions (q,) and weights (q, 4) of places inside the hull, or on its rim."""
         if self._is_line:
-            return self._locate_on_line(y)
+            return self._locate_on_line(x, y)
         index = self._index
         return locate(
             x, y, self.regions.places, self.regions.vertices,
             index.low, index.step, BINS, index.starts, index.members,
         )  # fmt: skip
 
-    def _locate_on_line(self, y: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The same for a table of one focal length."""
+    def _locate_on_line(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The same for a table of one focal length, or of places in a row."""
         vertices, places = self.regions.vertices, self.regions.places
         weights = np.zeros((len(y), 4))
         if len(places) == 1:
             weights[:, 0] = 1.0
             return np.zeros(len(y), dtype=np.int64), weights
-        ends = places[np.append(vertices[:, 0], vertices[-1, 1]), 1]
-        region = np.clip(np.searchsorted(ends, y, side="right") - 1, 0, len(vertices) - 1)
-        share = (y - ends[region]) / (ends[region + 1] - ends[region])
+        is_upright = np.ptp(places[:, 0]) == 0
+        ends = places[np.append(vertices[:, 0], vertices[-1, 1]), int(is_upright)]
+        along = y if is_upright else x
+        region = np.clip(np.searchsorted(ends, along, side="right") - 1, 0, len(vertices) - 1)
+        share = (along - ends[region]) / (ends[region + 1] - ends[region])
         weights[:, 0], weights[:, 1] = 1 - share, share
         return region, weights
 

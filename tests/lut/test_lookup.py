@@ -225,6 +225,22 @@ def test_a_table_of_one_focal_length() -> None:
         np.testing.assert_allclose(answers.intrinsics[:2, 0], truth, rtol=2e-3)
 
 
+@pytest.mark.parametrize("fd_m", [[10.0, 10.0, 10.0], [5.0, 10.0, 15.0]])
+def test_a_table_of_experiments_in_a_row(fd_m: list[float]) -> None:
+    """Along the row by shares of the focal length; off it there is an extrapolation."""
+    values = true_values(np.array([17.0, 20.0, 25.0]), np.full(3, 10.0), 0.0)
+    lookup = make_lookup(small(values, np.array([17.0, 20.0, 25.0]), np.array(fd_m)), "paper")
+    on_row = np.interp([17.0, 19.0, 24.0], [17, 20, 25], fd_m)
+    answers = lookup.query([17.0, 19.0, 24.0], on_row)
+    expected = [values[0], values[0] / 3 + 2 * values[1] / 3, values[1] / 5 + 4 * values[2] / 5]
+    if fd_m[0] == fd_m[1]:
+        assert (answers.status == Status.INTERPOLATED).all()
+        np.testing.assert_allclose(answers.intrinsics, expected, rtol=1e-9, atol=1e-12)
+    off = lookup.query([19.0], [30.0])
+    assert off.status[0] == Status.EXTRAPOLATED
+    assert np.isfinite(off.intrinsics).all()
+
+
 def test_a_table_of_one_experiment() -> None:
     table = breathing_table("canon17", breathing=0.0, noise=0.0).rows(np.array([5]))
     lookup = make_lookup(table)
