@@ -10,14 +10,27 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import accuracy, annotate, detection, footage, kalibr_reference, render, speed
+from benchmarks import (
+    accuracy,
+    annotate,
+    detection,
+    footage,
+    kalibr_reference,
+    led,
+    nights,
+    render,
+    speed,
+)
 from benchmarks.report import verdict
 
 
 def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    names = ("speed", "render", "detection", "footage", "annotate", "kalibr", "accuracy")
+    names = (
+        "speed", "render", "detection", "footage", "led", "nights", "annotate", "kalibr",
+        "accuracy",
+    )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
                         help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
@@ -33,6 +46,8 @@ def main() -> int:
         "render": lambda: render.run(console),
         "detection": lambda: detection.run(console),
         "footage": lambda: footage.run(console),
+        "led": lambda: led.run(console),
+        "nights": lambda: nights.run(console),
         "annotate": lambda: annotate.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),

@@ -1,17 +1,55 @@
-"""Ten small nights: flights filmed with few pixels, unlike each other in lens and light."""
+"""Ten small nights: from a rendered video of a flight to intrinsics.
 
+They are filmed with few pixels and unlike each other in lens and light, one with a flash that
+the video does not show, one with a flash that has no reading. Each is searched as ``drone
+detect`` does, paired as ``drone match`` does, and calibrated. What is found is compared with where
+the LED was, what is paired with what was flashed, and fx with the truth: in bounds, the
+standard deviations of the best unbiased estimate.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.report import verdict
+from influx_wrap.calibrate.bound import cramer_rao
+from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.recipe import recipe_named
+from influx_wrap.flights import MatchedFlight, match_flight, write_flight_experiment
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.experiment import read_experiment
+from influx_wrap.formats.flight import FLASH_RTK, read_flash_rtk
+from influx_wrap.formats.recording import (
+    DRONE,
+    FlightTruth,
+    read_flight_recording,
+    read_flight_truth,
+)
+from influx_wrap.model.flashes import Flashes
 from influx_wrap.model.hardware import Camera
+from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.truth import Noise
 from influx_wrap.nights import NightFilm, NightFootage, plan_night
+from influx_wrap.observe.flashes import detect_flashes
+from influx_wrap.observe.frames import open_frames
 from influx_wrap.plan import make_plan, select_cells
+from influx_wrap.recordings import Setting
 from influx_wrap.simulation import film, simulations
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
+
+MOST_RMS_PX, MOST_BOUNDS = 0.3, 3.0
+RECIPES = ("batch", "influx")
 
 SMALL = Camera("small", 28.25, 18.17, 1280, 824)
 BRISK = FlightOptions(hover_s=0.5, transit_s=0.25)
@@ -62,3 +100,89 @@ def make(
     one = plan(TEN[name])
     film([one], folder / name, processes=processes, report=report)
     return folder / name / one.simulation.cell.name
+
+
+def run(console: Console) -> bool:
+    """Print the report; returns whether all limits are kept."""
+    table = Table(
+        "night", "cell", "flashes", "found", "wrong", "late", "RMS px", "worst px", "pairs",
+        "named", *(f"fx {name}" for name in RECIPES), "", title="fx: error in bounds",
+    )  # fmt: skip
+    passed = []
+    with tempfile.TemporaryDirectory(prefix="influx-nights-") as folder:
+        for name in track(TEN, "nights", console=console, transient=True):
+            recording = make(name, Path(folder), processes=os.cpu_count() or 1)
+            passed.append(_judge(name, recording, table))
+    console.print(table)
+    return all(passed)
+
+
+def _judge(name: str, folder: Path, table: Table) -> bool:
+    """Add a night's row; returns whether it is as it should be."""
+    night, truth = TEN[name], read_flight_truth(folder)
+    assert truth is not None
+    recording = read_flight_recording(folder)
+    source = open_frames(recording.footage, colour=True)
+    work = folder / "work"
+    stored = detect_flashes(source, work, jobs=os.cpu_count() or 1, progress=lambda _: None)
+    late, wrong, errors = _compare(stored.flashes, truth)
+    distance = np.hypot(*errors.T)
+    rms = float(np.sqrt(np.mean(distance**2)))
+
+    focal_px = thin_lens_focal_px(recording.lfl_mm, recording.fd_m, SMALL.pixel_um)
+    matched = match_flight(stored.flashes, read_flash_rtk(folder / FLASH_RTK), focal_px=focal_px)
+    is_right, left_over = _pairs_are_right(matched, truth)
+    setting = Setting(folder.name, DRONE, recording.lfl_mm, recording.fd_m)
+    write_flight_experiment(work, matched, setting, SMALL, night.lens, truth)
+    bounds = [_fx_in_bounds(work, recipe, focal_px) for recipe in RECIPES]
+
+    passed = (
+        (len(errors), wrong) == (truth.n_flashes, 0)
+        and rms <= MOST_RMS_PX
+        and is_right
+        and max(map(abs, bounds)) <= MOST_BOUNDS
+    )
+    table.add_row(
+        name, f"{night.lens} {night.cell}", f"{truth.n_flashes}", f"{len(errors)}", f"{wrong}",
+        f"{late}", f"{rms:.3f}", f"{distance.max():.2f}",
+        f"{len(matched.usable)} {'right' if is_right else 'WRONG'}", left_over,
+        *(f"{bound:+.2f}" for bound in bounds), verdict(passed),
+    )  # fmt: skip
+    return passed
+
+
+def _compare(flashes: Flashes, truth: FlightTruth) -> tuple[int, int, FloatArray]:
+    """Flashes found late, and those that are none; errors (n, 2) of the others' centres."""
+    late = wrong = 0
+    errors, seen = [], set()
+    for frame, uv in zip(flashes.frames.tolist(), flashes.uv, strict=True):
+        flash = truth.flash_at(frame)
+        if flash is None or flash in seen:
+            wrong += 1
+            continue
+        seen.add(flash)
+        late += int(frame > truth.first_frames[flash])
+        errors.append(uv - truth.uv_at(frame))
+    return late, wrong, np.array(errors).reshape(-1, 2)
+
+
+def _pairs_are_right(matched: MatchedFlight, truth: FlightTruth) -> tuple[bool, str]:
+    """Whether every pair is one, and all that have no partner are named; and what is named."""
+    flash_of_frame = [truth.flash_at(int(frame)) for frame in matched.pairs.frames]
+    right = flash_of_frame == truth.reading_flash[matched.pairs.readings].tolist()
+    lone_readings = np.flatnonzero(truth.reading_flash < 0).tolist()
+    lone_flashes = sorted(
+        {truth.flash_at(int(matched.flashes.frames[i])) for i in matched.lone_flashes}
+    )
+    unread = sorted(set(range(truth.n_flashes)) - set(truth.reading_flash.tolist()))
+    named = matched.lone_readings == lone_readings and lone_flashes == unread
+    words = ["reading"] * len(matched.lone_readings) + ["flash"] * len(matched.lone_flashes)
+    return right and named, ", ".join(words) or "-"
+
+
+def _fx_in_bounds(folder: Path, recipe: str, focal_px: float) -> float:
+    experiment = read_experiment(folder)
+    assert experiment.truth is not None
+    answer = calibrate(experiment.observations, recipe_named(recipe), focal_px=focal_px, seed=0)
+    bound = np.sqrt(cramer_rao(experiment.observations, experiment.truth)[0, 0])
+    return float((answer.intrinsics.fx - experiment.truth.intrinsics.fx) / bound)

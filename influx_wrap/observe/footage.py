@@ -2,72 +2,47 @@
 
 One process reads the frames, in order, as codecs between frames want it; the others
 look for corners. A picture is read when a process is free for it, so that memory does
-not grow with the length, and what is found in a frame depends on that frame alone.
-
-``CHUNK`` frames at a time are kept in a journal, a hidden folder beside the results, each
-chunk with what it was made from. Whoever starts the same work again goes on after the last
-chunk without a gap; the results are written from the journal when it is complete.
+not grow with the length, and what is found in a frame depends on that frame alone. What
+was found is kept in a journal, so that a run that was stopped goes on (``journal``).
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import io
-import shutil
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
-from importlib import metadata
-from itertools import count
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from influx_wrap import __version__
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     DetectionSummary,
     read_summary,
     write_detections,
 )
-from influx_wrap.formats.files import (
-    make_folder,
-    read_json,
-    reading,
-    remove_leftovers,
-    write_bytes,
-    write_json,
-)
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.formats.files import make_folder
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
 from influx_wrap.observe import aprilgrid, checkerboard
-from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
+from influx_wrap.observe.detection import AmbiguousPicture, nothing_found
 from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
-from influx_wrap.workers import WorkerDied, parallel
+from influx_wrap.observe.journal import (
+    CHUNK,
+    Found,
+    Frames,
+    Journal,
+    footage_hash,
+    use_one_thread,
+    versions,
+)
+from influx_wrap.workers import parallel
 
 Board = AprilGrid | Checkerboard
 
-CHUNK = 64
 JOURNAL = ".detecting"
-LIBRARIES = {"numpy": "numpy", "scipy": "scipy", "opencv": "opencv-python-headless", "pyav": "av"}
-
-SAMPLES, SAMPLE_BYTES = 64, 1 << 16
-"""How many pieces of the footage its hash looks at, and how long each is."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What a worker found in a frame, ``ambiguous`` if more targets than one."""
-
-    detection: Detection
-    ambiguous: bool
 
 
 def detect_footage(
@@ -91,7 +66,7 @@ def detect_footage(
     if isinstance(target, PointCloud):
         raise InputError("a point cloud cannot be seen in footage: a board's target is needed.")
     made_from = {
-        **_versions(),
+        **versions(),
         "target": _hash(target),
         "footage": footage_hash(source.path),
     }
@@ -100,8 +75,11 @@ def detect_footage(
         progress(finished.n_frames)
         return finished
     make_folder(folder)
-    with _Journal(folder / JOURNAL, made_from).opened() as journal:
-        truncated = _fill(journal, source, target, jobs, progress)
+    names = ("uv", "confidence", "ambiguous")
+    with Journal(folder / JOURNAL, made_from, names).opened() as journal:
+        frames = Frames(source, CHUNK * journal.n_chunks)
+        with closing(parallel(partial(_look, target), frames, jobs)) as results:
+            truncated = journal.collect(frames, results, progress)
         counts, ambiguous = _totals(journal)
         try:
             _check_useful(source.path, counts, ambiguous, truncated)
@@ -118,7 +96,7 @@ def detect_footage(
             truncated=None if truncated is None else truncated.problem,
             made_from=made_from,
         )
-        blocks = ((chunk.uv, chunk.confidence) for chunk in journal.chunks())
+        blocks = ((chunk["uv"], chunk["confidence"]) for chunk in journal.chunks())
         write_detections(folder, target, summary, blocks)
         journal.remove()
     return summary
@@ -138,79 +116,28 @@ def _finished(
     return summary
 
 
-def _fill(
-    journal: _Journal,
-    source: FrameSource,
-    target: Board,
-    jobs: int,
-    progress: Callable[[int], None],
-) -> TruncatedInput | None:
-    """Complete the journal; returns what is wrong with the end of the footage."""
-    frames = _Frames(source, CHUNK * journal.n_chunks)
-    progress(frames.start)
-    done: dict[int, _Seen] = {}
-    n_done = chunk_start = frames.start
-    with closing(parallel(partial(_look, target), frames, jobs)) as results:
-        for (index, _), seen in results:
-            if isinstance(seen, WorkerDied):
-                raise InputError(
-                    f"{source.path}, frame {index}: the process that looked for corners ended "
-                    f"(exit code {seen.exitcode}). It may have run out of memory: run the same "
-                    "command again with fewer --jobs."
-                )
-            if isinstance(seen, Exception):
-                raise seen
-            done[index] = seen
-            n_done += 1
-            progress(n_done)
-            chunk = range(chunk_start, chunk_start + CHUNK)
-            if all(frame in done for frame in chunk):
-                journal.append([done.pop(frame) for frame in chunk])
-                chunk_start = chunk.stop
-    if done:
-        journal.append([done[frame] for frame in sorted(done)])
-    return frames.truncated
-
-
-class _Frames:
-    """The frames from ``start`` on; damage ends them, and is kept for later."""
-
-    def __init__(self, source: FrameSource, start: int) -> None:
-        self.start = start
-        self.truncated: TruncatedInput | None = None
-        self._source = source
-
-    def __iter__(self) -> Iterator[tuple[int, Picture]]:
-        try:
-            yield from self._source.frames(self.start)
-        except TruncatedInput as error:
-            self.truncated = error
-
-
-def _look(target: Board, task: tuple[int, Picture]) -> _Seen | Exception:
-    """What a worker does with a frame."""
-    _use_one_thread()
-    nothing = nothing_found(len(target.points))
+def _look(target: Board, task: tuple[int, Picture]) -> Found | Exception:
+    """What a worker does with a frame; ``ambiguous`` if it shows more targets than one."""
+    use_one_thread()
+    detection, ambiguous = nothing_found(len(target.points)), False
     try:
         if isinstance(target, AprilGrid):
-            detection = aprilgrid.detect(task[1], target)
+            seen = aprilgrid.detect(task[1], target)
         else:
-            detection = checkerboard.detect(task[1], target)
+            seen = checkerboard.detect(task[1], target)
+        # Corners that give no pose are of no use, and readers of observations refuse them.
+        found = seen.found
+        if found.sum() >= MIN_POINTS_PER_VIEW and not is_collinear(target.points[found]):
+            detection = seen
     except AmbiguousPicture:
-        return _Seen(nothing, ambiguous=True)
+        ambiguous = True
     except Exception as error:
         return error
-    # Corners that give no pose are of no use, and readers of observations refuse them.
-    found = detection.found
-    useful = found.sum() >= MIN_POINTS_PER_VIEW and not is_collinear(target.points[found])
-    return _Seen(detection if useful else nothing, ambiguous=False)
-
-
-@cache
-def _use_one_thread() -> None:
-    """Processes do the spreading."""
-    cv2.setNumThreads(1)
-    threadpool_limits(limits=1)
+    return {
+        "uv": detection.uv,
+        "confidence": detection.confidence,
+        "ambiguous": np.array(ambiguous),
+    }
 
 
 def _check_useful(
@@ -235,151 +162,16 @@ def _check_useful(
         )
 
 
-def _totals(journal: _Journal) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+def _totals(journal: Journal) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     """Corners of every frame (n,), and which frames were ambiguous."""
     counts, ambiguous = [], []
     for chunk in journal.chunks():
-        counts.append((chunk.confidence > 0).sum(axis=1))
-        ambiguous.append(chunk.ambiguous)
+        counts.append((chunk["confidence"] > 0).sum(axis=1))
+        ambiguous.append(chunk["ambiguous"])
     if not counts:
         return np.empty(0, dtype=np.int64), ()
     return np.concatenate(counts), tuple(np.flatnonzero(np.concatenate(ambiguous)).tolist())
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """Frames in a row: ``uv`` (f, T, 2), ``confidence`` (f, T), ``ambiguous`` (f,)."""
-
-    uv: FloatArray
-    confidence: FloatArray
-    ambiguous: NDArray[np.bool_]
-
-
-class _Journal:
-    """Chunks on disk, in order; those made from something else are thrown away."""
-
-    def __init__(self, folder: Path, made_from: Mapping[str, str]) -> None:
-        self.n_chunks = 0
-        self._folder = folder
-        self._made_from = dict(made_from)
-
-    @contextmanager
-    def opened(self) -> Iterator[_Journal]:
-        """The journal with what is usable of earlier work, for nobody else to touch."""
-        make_folder(self._folder)
-        with reading(self._folder):
-            lock = (self._folder / "lock").open("w")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"{self._folder.parent} is in use by another detect. Wait for its end, or "
-                    "choose another --out."
-                ) from None
-            remove_leftovers(self._folder)
-            self._take_over()
-            yield self
-
-    def _take_over(self) -> None:
-        description = self._folder / "made_from.json"
-        try:
-            same = read_json(description).values == self._made_from
-        except InputError:
-            same = False
-        if not same:
-            for path in self._folder.glob("*.npz"):
-                path.unlink()
-            write_json(description, self._made_from)
-        # A chunk that is short is the last one of a run that had come to its end.
-        for index in count():
-            chunk = self._load(index)
-            if chunk is None or len(chunk.uv) < CHUNK:
-                self.n_chunks = index
-                return
-
-    def append(self, frames: list[_Seen]) -> None:
-        """Keep the next frames."""
-        file = io.BytesIO()
-        np.savez(
-            file,
-            uv=np.stack([seen.detection.uv for seen in frames]),
-            confidence=np.stack([seen.detection.confidence for seen in frames]),
-            ambiguous=np.array([seen.ambiguous for seen in frames]),
-        )
-        write_bytes(self._path(self.n_chunks), file.getvalue())
-        self.n_chunks += 1
-
-    def chunks(self) -> Iterator[_Chunk]:
-        """All of them, one at a time."""
-        for index in range(self.n_chunks):
-            chunk = self._load(index)
-            if chunk is None:
-                raise InputError(f"{self._path(index)} was damaged meanwhile: run this again.")
-            yield chunk
-
-    def remove(self) -> None:
-        """The results are written, or there will be none."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _path(self, index: int) -> Path:
-        return self._folder / f"{index:06d}.npz"
-
-    def _load(self, index: int) -> _Chunk | None:
-        """A chunk; None if it is not there or, after a crash of the machine, not whole."""
-        try:
-            with np.load(self._path(index)) as arrays:
-                return _Chunk(arrays["uv"], arrays["confidence"], arrays["ambiguous"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
-
-
-def footage_hash(path: Path) -> str:
-    """What tells footage apart: its size and samples of its content.
-
-    To hash all of a clip of 100 GB takes minutes, and its time of change says nothing
-    once it was copied. Cameras' pictures are noisy, so that other footage differs in any
-    piece: 64 of them, evenly spaced, are looked at; of a folder with one file per frame, one
-    piece of every file, and the files' names.
-    """
-    with reading(path):
-        files = [path]
-        if path.is_dir():
-            files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-        digest = hashlib.sha256()
-        n_samples = max(1, SAMPLES // max(len(files), 1))
-        for file in files:
-            name = file.name if path.is_dir() else ""
-            digest.update(f"{name}\0{file.stat().st_size}\0".encode())
-            if file.is_file():
-                _update_with_samples(digest, file, n_samples)
-    return digest.hexdigest()
-
-
-def _update_with_samples(digest: hashlib._Hash, file: Path, n_samples: int) -> None:
-    last = max(file.stat().st_size - SAMPLE_BYTES, 0)
-    starts = np.linspace(0, last, n_samples) if n_samples > 1 else np.array([last / 2])
-    with file.open("rb") as stream:
-        for start in np.unique(starts.astype(np.int64)).tolist():
-            stream.seek(start)
-            digest.update(stream.read(SAMPLE_BYTES))
-
-
 def _hash(target: Target) -> str:
     return hashlib.sha256(repr(target).encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    """Of all that could change a corner; the detectors' is a hash of their sources."""
-    versions = {"influx_wrap": __version__}
-    for name, package in LIBRARIES.items():
-        try:
-            versions[name] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[name] = "none"
-    here = Path(__file__).parent
-    sources = sorted([*here.glob("*.py"), *(here.parent / "model").glob("*.py")])
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.read_bytes())
-    return {**versions, "detector": digest.hexdigest()}

@@ -9,6 +9,9 @@ is, without a conversion (its range, 16..235 or 0..255, does not move a corner),
 rotation flags are ignored. 8 bits stay ``uint8``; more bits become ``uint16`` scaled to the
 full range, so that 65535 is the top of the scale whether a recording has 10, 12 or 16.
 
+In colour, on request, they are as a screen would show them: 8 bits of blue, green and red,
+converted with the matrix and range the video states.
+
 A recording that ends early or is damaged yields what can be trusted; ``TruncatedInput``
 follows in place of the regular end and says how far the recording is readable. Damage in
 the middle is noticed as far as a codec has checksums or an order that can be broken;
@@ -24,9 +27,9 @@ import tempfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -50,6 +53,9 @@ Picture: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 ARRI = (".ari", ".arx", ".mxf")
 MXF_HEADER_BYTES = 1 << 20
+HD_ROWS = 720
+UNCOUNTED_STEP = 24
+"""Every how many frames a sample is taken of a video that does not say how many it has."""
 READ_AHEAD = 4
 """How many pictures of a folder are decoded at once: a PNG takes as long as its corners."""
 
@@ -67,20 +73,34 @@ class TruncatedInput(InputError):
         self.problem = problem
 
 
+class GreyInput(InputError):
+    """A recording has no colour, which is needed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is grey: nothing in it can be told to be red. Record in colour, or give "
+            "the camera's own file."
+        )
+
+
 class FrameSource(ABC):
     """A recording.
 
     path        file or folder
     image_size  (width, height) in pixels
     n_frames    number of frames the recording claims to have; None if it does not say
+    fps         frames per second; None if it does not say
+    colour      True if pictures are (H, W, 3) ``uint8``, OpenCV's order; else (H, W), grey
     """
 
     path: Path
     image_size: tuple[int, int]
     n_frames: int | None
+    fps: float | None = None
+    colour: bool = False
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Picture]]:
-        """(index, (H, W) grey picture) of the frames from ``start`` up to before ``stop``.
+        """(index, picture) of the frames from ``start`` up to before ``stop``.
 
         Raises ``TruncatedInput`` at the end of what is readable, if that lies before
         ``stop`` and is not the regular end.
@@ -90,6 +110,21 @@ class FrameSource(ABC):
         if stop is not None and stop <= start:
             return iter(())
         return islice(self._frames(start, stop), None if stop is None else stop - start)
+
+    def samples(self, n: int) -> Iterator[Picture]:
+        """About ``n`` pictures spread over the recording, as far as it is readable."""
+        wanted = np.unique(np.linspace(0, (self.n_frames or 1) - 1, n).astype(int))
+        for index in wanted.tolist():
+            try:
+                yield from (picture for _, picture in self.frames(index, index + 1))
+            except TruncatedInput:
+                return
+
+    def at(self, indices: Iterable[int]) -> Iterator[tuple[int, Picture]]:
+        """(index, picture) of some frames in their order, as far as they are readable."""
+        for index in sorted(indices):
+            with suppress(TruncatedInput):
+                yield from self.frames(index, index + 1)
 
     @abstractmethod
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
@@ -105,18 +140,21 @@ class FrameSource(ABC):
             )
 
 
-def open_frames(path: Path) -> FrameSource:
-    """The frames of a video file, a folder of pictures, or an ARRIRAW file or folder."""
+def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
+    """The frames of a video file, a folder of pictures, or an ARRIRAW file or folder.
+
+    Raises ``GreyInput`` if ``colour`` is wanted and there is none.
+    """
     if path.is_dir():
-        return _open_folder(path)
+        return _open_folder(path, colour)
     with reading(path):
         path.open("rb").close()
     try:
-        return _Video(path)
+        return _Video(path, colour)
     except InputError:
         if not _is_arriraw(path):
             raise
-    return _Arriraw(path)
+    return _Arriraw(path, colour)
 
 
 def _is_arriraw(path: Path) -> bool:
@@ -132,22 +170,23 @@ def _is_arriraw(path: Path) -> bool:
     return any("ARRI".encode(coding) in header for coding in ("ascii", "utf-16-be", "utf-16-le"))
 
 
-def _open_folder(path: Path) -> FrameSource:
+def _open_folder(path: Path, colour: bool) -> FrameSource:
     with reading(path):
         files = [file for file in path.iterdir() if not file.name.startswith(".")]
     pictures = [file for file in files if file.suffix.lower() in PICTURES]
     if pictures:
-        return _Pictures(path, pictures)
+        return _Pictures(path, pictures, colour)
     if any(file.suffix.lower() in ARRI for file in files):
-        return _Arriraw(path)
+        return _Arriraw(path, colour)
     raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.")
 
 
 class _Pictures(FrameSource):
     """A folder with one picture per frame, in the order a person would give them."""
 
-    def __init__(self, path: Path, files: list[Path]) -> None:
+    def __init__(self, path: Path, files: list[Path], colour: bool) -> None:
         self.path = path
+        self.colour = colour
         self.n_frames = len(files)
         self._files = sorted(files, key=_natural_key)
         first = self._read(0)
@@ -164,7 +203,8 @@ class _Pictures(FrameSource):
         file = self._files[index]
         with reading(file):
             data = file.read_bytes()
-        flags = cv2.IMREAD_ANYDEPTH | cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+        flags = cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
+        flags |= cv2.IMREAD_ANYCOLOR if self.colour else cv2.IMREAD_GRAYSCALE
         picture = None
         if _is_whole(data):
             try:
@@ -175,6 +215,10 @@ class _Pictures(FrameSource):
             raise TruncatedInput(self.path, index, f"{file.name} is damaged or not a picture")
         if picture.dtype not in (np.uint8, np.uint16):
             raise InputError(f"{file} has {picture.dtype} pixels; 8 or 16 bits are needed.")
+        if self.colour and picture.ndim == 2:
+            raise GreyInput(file)
+        if self.colour and picture.dtype == np.uint16:
+            picture = cv2.convertScaleAbs(picture, alpha=255 / 65535)
         return cast(Picture, picture)
 
 
@@ -211,12 +255,17 @@ def _is_whole(data: bytes) -> bool:
 class _Video(FrameSource):
     """Whatever FFmpeg decodes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, colour: bool) -> None:
         self.path = path
+        self.colour = colour
         self._is_strict = True
         with self._opened() as (_, stream):
             self.image_size = (stream.width, stream.height)
             self.n_frames = stream.frames or None
+            rate = stream.average_rate or stream.guessed_rate
+            self.fps = float(rate) if rate else None
+            if colour and _is_grey(stream.format):
+                raise GreyInput(path)
         try:
             self._check_beginning()
         except TruncatedInput:
@@ -257,6 +306,7 @@ class _Video(FrameSource):
         first = self._keyframe_before(start) if start else None
         with self._opened() as (container, stream):
             progress = _Progress(self.path)
+            picture = _colours() if self.colour else _grey
             if first is not None:
                 container.seek(first.time, stream=stream)
                 progress.skip(first.index)
@@ -264,8 +314,50 @@ class _Video(FrameSource):
                 index = progress.n_frames
                 self._check_size(index, "", (frame.width, frame.height))
                 if index >= start:
-                    yield index, _grey(frame)
+                    yield index, picture(frame)
                 progress.n_frames += 1
+
+    def samples(self, n: int) -> Iterator[Picture]:
+        """About ``n`` pictures spread over the video, as far as it is readable.
+
+        Those at which reading can begin are quick to reach; if they are too few, as in a
+        short clip, all of it is read.
+        """
+        seen: set[int | None] = {None}
+        with self._opened() as (container, stream):
+            av = _import_av(self.path)
+            picture = _colours() if self.colour else _grey
+            begin, length = stream.start_time or 0, stream.duration
+            if length is None and container.duration is not None and stream.time_base:
+                length = int(container.duration / av.time_base / stream.time_base)
+            for time in np.linspace(begin, begin + length, n, endpoint=False) if length else ():
+                try:
+                    container.seek(int(time), stream=stream)
+                    frame = next(container.decode(stream))
+                except (av.FFmpegError, StopIteration):
+                    continue
+                if frame.pts not in seen and not frame.is_corrupt:
+                    yield picture(frame)
+                    seen.add(frame.pts)
+        if len(seen) > n // 2:
+            return
+        step = max(self.n_frames // n, 1) if self.n_frames else UNCOUNTED_STEP
+        with suppress(TruncatedInput):
+            yield from (picture for index, picture in self.frames() if index % step == 0)
+
+    def at(self, indices: Iterable[int]) -> Iterator[tuple[int, Picture]]:
+        """(index, picture) of some frames in their order, as far as they are readable.
+
+        Those that are reached from the same keyframe are read in one go.
+        """
+        runs: dict[_Keyframe | None, list[int]] = {}
+        for index in sorted(indices):
+            runs.setdefault(self._keyframe_before(index), []).append(index)
+        with suppress(TruncatedInput):
+            for wanted in runs.values():
+                for index, picture in self.frames(wanted[0], wanted[-1] + 1):
+                    if index in wanted:
+                        yield index, picture
 
     def _keyframe_before(self, start: int) -> _Keyframe | None:
         """The last frame up to ``start`` at which reading can begin; None for frame 0.
@@ -459,6 +551,32 @@ def _grey(frame: VideoFrame) -> Picture:
     return np.left_shift(rows[:, : 2 * frame.width].view("<u2"), shift)
 
 
+def _colours() -> Callable[[VideoFrame], Picture]:
+    """What makes (H, W, 3) ``uint8`` of a video's frames: blue, green, red in full range."""
+    from av.video.reformatter import Colorspace, VideoReformatter
+
+    reformatter = VideoReformatter()
+
+    def convert(frame: VideoFrame) -> Picture:
+        # A video that does not state its matrix has, by custom, that of its resolution.
+        unstated = Colorspace.ITU709 if frame.height >= HD_ROWS else Colorspace.ITU601
+        stated = frame.colorspace not in _UNSTATED
+        matrix = frame.colorspace if stated else unstated
+        converted = reformatter.reformat(frame, format="bgr24", src_colorspace=matrix, threads=1)
+        return cast(Picture, converted.to_ndarray())
+
+    return convert
+
+
+# FFmpeg's numbers of "no matrix, these are red, green and blue" and of "unknown".
+_UNSTATED = (0, 2)
+
+
+def _is_grey(layout: VideoFormat) -> bool:
+    """True if frames have no colour at all; "pal8" and Bayer patterns have."""
+    return layout.name.startswith(("gray", "mono", "ya"))
+
+
 def _has_luma_plane(layout: VideoFormat) -> bool:
     """True if plane 0 is nothing but luma, in an order of bytes that numpy can take."""
     first, others = layout.components[0], layout.components[1:]
@@ -525,8 +643,9 @@ class _Arriraw(FrameSource):
     The folder is removed together with the source.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, colour: bool) -> None:
         self.path = path
+        self.colour = colour
         tool = _art_cmd(path)
         self._temporary = tempfile.TemporaryDirectory(prefix="influx-art-")
         folder = Path(self._temporary.name)
@@ -544,7 +663,7 @@ class _Arriraw(FrameSource):
         if not files:
             said = _last_words(done)
             raise InputError(f"{path}: art-cmd made no frame of it (it said: {said}).")
-        self._pictures = _Pictures(folder, files)
+        self._pictures = _Pictures(folder, files, colour)
         self._failed = done.returncode != 0
         self.image_size = self._pictures.image_size
         self.n_frames = None if self._failed else len(files)

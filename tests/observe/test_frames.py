@@ -9,7 +9,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arri import read_art_metadata
-from influx_wrap.observe.frames import TruncatedInput, export_metadata, open_frames
+from influx_wrap.observe.frames import GreyInput, TruncatedInput, export_metadata, open_frames
 
 av = pytest.importorskip("av")
 
@@ -251,3 +251,125 @@ def test_an_arri_clip_s_metadata(tmp_path, monkeypatch):
     assert metadata.fd_m.tolist() == [1.5] * 3
     with pytest.raises(InputError, match="does not exist"):
         export_metadata(tmp_path / "other.mxf", tmp_path / "metadata.json")
+
+
+def solid(rgb, layout, matrix, full):
+    """A frame of one colour, its planes computed here: Y'CbCr by the standard's own formula."""
+    kr, kb = {1: (0.2126, 0.0722), 5: (0.299, 0.114)}[matrix]
+    r, g, b = np.array(rgb) / 255
+    y = kr * r + (1 - kr - kb) * g + kb * b
+    chroma = (b - y) / (2 * (1 - kb)), (r - y) / (2 * (1 - kr))
+    deep = 4 if layout.endswith("10le") else 1
+    y, scale = (255 * y, 255) if full else (16 + 219 * y, 224)
+    frame = av.VideoFrame(64, 48, layout)
+    for plane, value in zip(frame.planes, (y, *(128 + scale * c for c in chroma)), strict=True):
+        values = np.frombuffer(memoryview(plane), np.uint16 if deep == 4 else np.uint8)
+        values[:] = round(deep * value)
+    frame.colorspace, frame.color_range = matrix, 2 if full else 1
+    return frame
+
+
+@pytest.mark.parametrize("matrix", [1, 5])
+@pytest.mark.parametrize(
+    ("name", "codec", "layout", "full"),
+    [
+        ("a.mp4", "libx264", "yuv420p", False),
+        ("a.mp4", "libx264", "yuv420p", True),
+        ("a.mov", "prores_ks", "yuv422p10le", False),
+    ],
+)
+def test_colours_of_videos(tmp_path, name, codec, layout, matrix, full):
+    colours = [(220, 40, 90), (200, 200, 30), (10, 20, 160)]
+    with av.open(str(tmp_path / name), "w") as container:
+        stream = container.add_stream(codec, rate=24)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, layout
+        stream.codec_context.color_range = 2 if full else 1
+        stream.codec_context.colorspace = matrix
+        for rgb in colours:
+            container.mux(stream.encode(solid(rgb, layout, matrix, full)))
+        container.mux(stream.encode(None))
+    source = open_frames(tmp_path / name, colour=True)
+    assert source.fps == 24
+    pictures = [picture for _, picture in source.frames()]
+    assert len(pictures) == 3
+    for rgb, picture in zip(colours, pictures, strict=True):
+        assert picture.shape == (48, 64, 3)
+        assert picture.dtype == np.uint8
+        error = picture.reshape(-1, 3)[:, ::-1] - np.array(rgb, dtype=float)
+        assert np.abs(np.median(error, axis=0)).max() <= 5
+
+
+def test_colours_of_pictures(tmp_path):
+    deep = np.random.default_rng(0).integers(0, 65536, (20, 30, 3)).astype(np.uint16)
+    deep[0, 0] = 65535
+    cv2.imwrite(str(tmp_path / "0.png"), deep)
+    cv2.imwrite(str(tmp_path / "1.png"), (deep >> 8).astype(np.uint8))
+    source = open_frames(tmp_path, colour=True)
+    assert source.fps is None
+    (_, first), (_, second) = source.frames()
+    assert first.dtype == second.dtype == np.uint8
+    np.testing.assert_array_equal(first, np.rint(deep / 257))
+    np.testing.assert_array_equal(second, deep >> 8)
+
+
+def test_lossless_colours(tmp_path):
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 40, 64, 3)).astype(np.uint8)
+    write_colours(tmp_path / "a.mkv", pictures)
+    read = [picture for _, picture in open_frames(tmp_path / "a.mkv", colour=True).frames()]
+    np.testing.assert_array_equal(read, pictures)
+
+
+def write_colours(path, pictures):
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("ffv1", rate=24)
+        stream.height, stream.width = pictures[0].shape[:2]
+        stream.pix_fmt = "bgr0"
+        for picture in pictures:
+            frame = av.VideoFrame.from_ndarray(picture, "bgr24").reformat(format="bgr0")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+def test_grey_recordings_have_no_colour(tmp_path):
+    with av.open(str(tmp_path / "a.mkv"), "w") as container:
+        stream = container.add_stream("ffv1", rate=24)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "gray"
+        container.mux(stream.encode(av.VideoFrame(64, 48, "gray")))
+        container.mux(stream.encode(None))
+    cv2.imwrite(str(tmp_path / "0.png"), np.zeros((48, 64), np.uint8))
+    for path in (tmp_path / "a.mkv", tmp_path):
+        assert len(list(open_frames(path).frames())) == 1
+        with pytest.raises(GreyInput, match="is grey"):
+            open_frames(path, colour=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "gop", "least"),
+    [("a.mp4", 2, 10), ("a.mkv", 2, 10), ("a.mp4", 100, 20), ("a.mkv", 100, 2)],
+)
+def test_samples_are_frames_spread_over_the_video(tmp_path, name, gop, least):
+    path = write_video(tmp_path / name, "libx264", "yuv420p", {"g": str(gop), "bf": "0"})
+    source = open_frames(path)
+    frames = [picture for _, picture in source.frames()]
+    samples = list(source.samples(20))
+    which = [min(range(N), key=lambda i: np.abs(frames[i] - p.astype(int)).sum()) for p in samples]
+    for index, sample in zip(which, samples, strict=True):
+        np.testing.assert_array_equal(sample, frames[index])
+    assert len(set(which)) >= least
+    assert max(which) - min(which) > N / 2
+    path.write_bytes(path.read_bytes()[: int(0.6 * path.stat().st_size)])
+    if name == "a.mkv":
+        assert 0 < len(list(open_frames(path).samples(20))) <= len(samples)
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.mkv"])
+def test_single_frames(tmp_path, name):
+    path = write_video(tmp_path / name, "libx264", "yuv420p", {"g": "10", "bf": "0"})
+    source = open_frames(path)
+    frames = [picture for _, picture in source.frames()]
+    wanted = [31, 3, 33, 12]
+    read = list(source.at(wanted))
+    assert [index for index, _ in read] == sorted(wanted)
+    for index, picture in read:
+        np.testing.assert_array_equal(picture, frames[index])
+    assert list(source.at([])) == list(source.at([N + 5])) == []
