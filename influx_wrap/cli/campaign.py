@@ -12,9 +12,15 @@ from rich.progress import Progress
 
 from influx_wrap.campaign import Job, Outcome, run_campaign
 from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.formats.recording import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
-from influx_wrap.recordings import Observed, observe_recording
+from influx_wrap.recordings import (
+    Observed,
+    ObservedFlight,
+    observe_flight,
+    observe_recording,
+)
 from influx_wrap.views import missing_in_short
 from influx_wrap.workspace import Workspace
 
@@ -46,28 +52,36 @@ def _observe(
     assert job.recording is not None
     task = progress.add_task(f"frames of {job.cell}", total=None)
 
+    def opened(total: int | None) -> None:
+        progress.update(task, total=total)
+
+    def frames(done: int) -> None:
+        progress.update(task, completed=done)
+
     def drawing(done: int, total: int) -> None:
-        name = f"contact sheet of {job.cell}"
+        name = f"pictures of {job.cell}"
         progress.update(task, description=name, completed=done, total=total)
 
     try:
-        observed = observe_recording(
-            job.recording,
-            plan,
-            boards,
-            job.folder,
-            jobs=processes,
-            opened=lambda total: progress.update(task, total=total),
-            progress=lambda done: progress.update(task, completed=done),
-            drawing=drawing,
-        )
+        if is_flight(job.recording):
+            flight = observe_flight(
+                job.recording, plan, job.folder,
+                jobs=processes, opened=opened, progress=frames, drawing=drawing,
+            )  # fmt: skip
+            texts = _flight_warnings(flight)
+        else:
+            observed = observe_recording(
+                job.recording, plan, boards, job.folder,
+                jobs=processes, opened=opened, progress=frames, drawing=drawing,
+            )  # fmt: skip
+            texts = _warnings(observed)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     except Exception as error:
         return replace(job, failure=error)
     finally:
         progress.remove_task(task)
-    for text in _warnings(observed):
+    for text in texts:
         progress.console.print(f"[yellow]{job.cell}:[/] {escape(text)}.")
     return job
 
@@ -87,6 +101,18 @@ def _warnings(observed: Observed) -> list[str]:
     if missing is not None:
         texts.append(missing)
     return texts
+
+
+def _flight_warnings(flight: ObservedFlight) -> list[str]:
+    """What a person should know of a flight that was calibrated, a line each."""
+    texts = []
+    if flight.stored.truncated is not None:
+        last = flight.stored.flashes.n_frames - 1
+        texts.append(
+            f"the footage is readable up to frame {last}, then {flight.stored.truncated}; going "
+            "on with that"
+        )
+    return texts + flight.matched.doubts
 
 
 def calibrate_with_progress(

@@ -63,9 +63,10 @@ def command(
     """Calibrate all cells of LENS, and say how good each is.
 
     Without --data the experiments are simulated. Sub-folders of --data with a
-    recording.yaml (footage of a board) are turned into experiments first. A run that was
-    stopped goes on where it stopped when the same command is given again. The exit code is
-    1 if a cell failed.
+    recording.yaml (footage of a board, or of the drone's flight) are turned into experiments
+    first. A flight whose flashes and readings do not match fails until it is reviewed. A run
+    that was stopped goes on where it stopped when the same command is given again. The exit
+    code is 1 if a cell failed.
 
     \b
     Example:

@@ -1,0 +1,345 @@
+"""The review page without its content, which takes the place of ``@DATA@``."""
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Review of a flight</title>
+<style>
+:root {
+  color-scheme: light dark;
+  --paper: #f7f7f5; --card: #ffffff; --ink: #1d2327; --quiet: #66707a; --line: #d9dcdf;
+  --mark: #0072b2; --warn: #b34700;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #15181b; --card: #1e2226; --ink: #e4e7ea; --quiet: #98a2ab; --line: #363c42;
+    --mark: #56b4e9; --warn: #ff9d57;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 15px/1.45 system-ui, sans-serif; }
+header { position: sticky; top: 0; z-index: 2; background: var(--paper);
+  border-bottom: 1px solid var(--line); padding: .7rem 1.2rem; display: flex; gap: 1.2rem;
+  align-items: baseline; flex-wrap: wrap; }
+h1 { font-size: 1.05rem; margin: 0; }
+#state { color: var(--quiet); flex: 1; }
+#state.open { color: var(--warn); }
+main { max-width: 66rem; margin: 0 auto; padding: 1rem 1.2rem 6rem; }
+.help { color: var(--quiet); margin: 0 0 1rem; }
+kbd { font: inherit; border: 1px solid var(--line); border-radius: 3px; padding: 0 .3em; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 6px;
+  margin: 0 0 .8rem; padding: .8rem; display: flex; gap: 1rem; flex-wrap: wrap;
+  scroll-margin-top: 4.5rem; }
+.card:focus, .card:focus-within { outline: 2px solid var(--mark); outline-offset: 1px; }
+.card.leave .views { opacity: .35; }
+.views { display: flex; flex-direction: column; gap: .5rem; width: 26rem; max-width: 100%; }
+.view { position: relative; line-height: 0; cursor: crosshair; touch-action: none;
+  background: #000; }
+.view img { width: 100%; image-rendering: pixelated; user-select: none; pointer-events: none; }
+.view svg { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; }
+.view ellipse { fill: none; stroke: #ffd23f; stroke-width: 1.5px; stroke-dasharray: 5 4;
+  vector-effect: non-scaling-stroke; }
+.view line { stroke: #35e0ff; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
+.card.leave .view line { stroke: #999; }
+.side { flex: 1; min-width: 16rem; }
+.side h2 { font-size: 1rem; margin: 0 0 .3rem; }
+.note { color: var(--warn); margin: .2rem 0; }
+.note:empty { display: none; }
+.side p { margin: .35rem 0; }
+.number { font-variant-numeric: tabular-nums; }
+label { display: inline-block; min-width: 4.5rem; color: var(--quiet); }
+button, select { font: inherit; color: inherit; background: var(--card); padding: .2rem .6rem;
+  border: 1px solid var(--line); border-radius: 4px; }
+button { cursor: pointer; }
+button[aria-pressed="true"] { border-color: var(--mark); color: var(--mark); font-weight: 600; }
+#save { border-color: var(--mark); color: var(--mark); font-weight: 600; }
+</style>
+</head>
+<body>
+<header>
+<h1 id="title"></h1>
+<span id="state" role="status"></span>
+<button id="save" type="button">Save review.csv</button>
+</header>
+<main>
+<p class="help">Click or drag in a picture to set the LED's centre. <kbd>&larr;</kbd>
+<kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd> move it by 0.25 px, with <kbd>Shift</kbd>
+by 5 px. <kbd>[</kbd> <kbd>]</kbd> another frame, <kbd>Enter</kbd> use it, <kbd>Delete</kbd> leave
+it out, <kbd>n</kbd> <kbd>p</kbd> next and previous, <kbd>u</kbd> next undecided, <kbd>s</kbd>
+save. Take the first frame in which the LED is lit. Then put review.csv beside this page and give
+the same command again.</p>
+<div id="cards"></div>
+</main>
+<script type="application/json" id="data">@DATA@</script>
+<script>
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const [WIDTH, HEIGHT] = data.size;
+const SVG = "http://www.w3.org/2000/svg";
+const cards = data.cards.map((card) => ({ ...card }));
+const elements = [];
+let changed = false;
+
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+function pictureOf(card) {
+  return card.pictures.find((picture) => picture.frame === card.frame) || null;
+}
+
+function clamp(value, low, high) { return Math.min(Math.max(value, low), high); }
+
+function setCentre(card, u, v) {
+  card.uv = [clamp(u, -0.5, WIDTH - 0.5), clamp(v, -0.5, HEIGHT - 0.5)];
+  if (card.reading) card.action = "use";
+  changed = true;
+}
+
+function setAction(card, action) {
+  if (action === "use" && !(card.reading && card.uv && card.frame !== null)) return;
+  card.action = action;
+  changed = true;
+}
+
+function setReading(card, reading) {
+  card.reading = reading;
+  if (!reading && card.action === "use") card.action = "undecided";
+  if (reading && card.uv && card.frame !== null) {
+    card.action = "use";
+    // The card that stood for the reading's missing flash has found it.
+    for (const other of cards) {
+      if (other !== card && !other.flash && other.reading === reading) other.action = "leave";
+    }
+  }
+  changed = true;
+}
+
+function stepFrame(card, step) {
+  const frames = card.pictures.map((picture) => picture.frame);
+  if (!frames.length) return;
+  const at = frames.indexOf(card.frame);
+  card.frame = frames[clamp(at < 0 ? 0 : at + step, 0, frames.length - 1)];
+  changed = true;
+}
+
+function conflicts() {
+  const used = cards.filter((card) => card.action === "use");
+  const twice = new Set();
+  const places = new Map(data.readings.map((name, place) => [name, place]));
+  used.forEach((card) => used.forEach((other) => {
+    if (card === other) return;
+    const order = places.get(card.reading) - places.get(other.reading);
+    if (order === 0 || (order < 0) !== (card.frame < other.frame)) twice.add(card);
+  }));
+  return twice;
+}
+
+function view(card, kind) {
+  const box = make("div", { class: "view", "data-kind": kind });
+  const image = make("img", { alt: "", draggable: "false" });
+  const cross = document.createElementNS(SVG, "svg");
+  cross.setAttribute("preserveAspectRatio", "none");
+  const lines = [0, 1, 2, 3].map(() => document.createElementNS(SVG, "line"));
+  const circle = document.createElementNS(SVG, "ellipse");
+  cross.append(...lines, circle);
+  box.append(image, cross);
+  const put = (event) => {
+    const area = areaOf(card, kind);
+    if (!area) return;
+    const bounds = box.getBoundingClientRect();
+    const x = (event.clientX - bounds.left) / bounds.width;
+    const y = (event.clientY - bounds.top) / bounds.height;
+    setCentre(card, area.left + x * area.width - 0.5, area.top + y * area.height - 0.5);
+    draw();
+  };
+  box.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    box.setPointerCapture(event.pointerId);
+    put(event);
+  });
+  box.addEventListener("pointermove", (event) => { if (event.buttons & 1) put(event); });
+  return { box, image, cross, lines, circle, kind };
+}
+
+function areaOf(card, kind) {
+  const picture = pictureOf(card);
+  if (!picture || !picture[kind]) return null;
+  return kind === "crop" ? picture.crop
+    : { left: 0, top: 0, width: WIDTH, height: HEIGHT, src: picture.whole.src };
+}
+
+function drawView(card, shown) {
+  const area = areaOf(card, shown.kind);
+  shown.box.hidden = !area;
+  if (!area) return;
+  if (shown.image.getAttribute("src") !== area.src) shown.image.src = area.src;
+  shown.cross.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
+  shown.circle.setAttribute("display", card.guess && !card.uv ? "inline" : "none");
+  if (card.guess) {
+    shown.circle.setAttribute("cx", card.guess[0] - area.left + 0.5);
+    shown.circle.setAttribute("cy", card.guess[1] - area.top + 0.5);
+    shown.circle.setAttribute("rx", area.width / 20);
+    shown.circle.setAttribute("ry", area.width / 20);
+  }
+  const lines = shown.lines;
+  for (const line of lines) line.setAttribute("display", card.uv ? "inline" : "none");
+  if (!card.uv) return;
+  const x = card.uv[0] - area.left + 0.5, y = card.uv[1] - area.top + 0.5;
+  const gap = area.width / 60, reach = area.width / 12;
+  [[1, 0], [-1, 0], [0, 1], [0, -1]].forEach(([dx, dy], k) => {
+    lines[k].setAttribute("x1", x + dx * gap); lines[k].setAttribute("y1", y + dy * gap);
+    lines[k].setAttribute("x2", x + dx * reach); lines[k].setAttribute("y2", y + dy * reach);
+  });
+}
+
+function build(card, number) {
+  const views = [view(card, "crop"), view(card, "whole")];
+  const note = make("p", { class: "note" });
+  note.textContent = card.note;
+  const conflict = make("p", { class: "note" });
+  const where = make("span", { class: "number", "data-field": "centre" });
+  const frame = make("span", { class: "number", "data-field": "frame" });
+  const before = make("button", { type: "button", title: "earlier frame" }, "[");
+  const after = make("button", { type: "button", title: "later frame" }, "]");
+  before.addEventListener("click", () => { stepFrame(card, -1); draw(); });
+  after.addEventListener("click", () => { stepFrame(card, 1); draw(); });
+  const choice = make("select", { "aria-label": "reading" }, new Option("none", ""));
+  for (const name of data.readings) choice.add(new Option(name, name));
+  choice.value = card.reading;
+  choice.addEventListener("change", () => { setReading(card, choice.value); draw(); });
+  const actions = ["use", "leave", "undecided"].map((action) => {
+    const text = { use: "Use", leave: "Leave out", undecided: "Undecided" }[action];
+    const button = make("button", { type: "button", "data-action": action }, text);
+    button.addEventListener("click", () => { setAction(card, action); draw(); });
+    return button;
+  });
+  const heading = make("h2", {});
+  heading.textContent = card.flash ? `Flash detected in frame ${card.flash}`
+    : `No flash detected for reading ${card.reading}`;
+  const section = make("section", { class: "card", tabindex: "0", "data-card": number },
+    make("div", { class: "views" }, ...views.map((shown) => shown.box)),
+    make("div", { class: "side" }, heading, note, conflict,
+      make("p", {}, make("label", {}, "Reading"), choice),
+      make("p", {}, make("label", {}, "Frame"), frame, " ", before, " ", after),
+      make("p", {}, make("label", {}, "Centre"), where),
+      make("p", {}, ...actions.flatMap((button) => [button, " "]))));
+  section.addEventListener("keydown", (event) => key(event, card));
+  return { section, views, where, frame, choice, actions, conflict };
+}
+
+function key(event, card) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.tagName === "SELECT") return;
+  if (event.key === "Enter" && event.target.tagName === "BUTTON") return;
+  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const step = event.shiftKey ? 5 : 0.25;
+  if (moves[event.key]) {
+    if (!card.uv) return;
+    const [dx, dy] = moves[event.key];
+    setCentre(card, card.uv[0] + step * dx, card.uv[1] + step * dy);
+  } else if (event.key === "Delete" || event.key === "Backspace") setAction(card, "leave");
+  else if (event.key === "Enter") setAction(card, "use");
+  else if (event.key === "[") stepFrame(card, -1);
+  else if (event.key === "]") stepFrame(card, 1);
+  else return;
+  event.preventDefault();
+  draw();
+}
+
+function draw() {
+  const wrong = conflicts();
+  cards.forEach((card, number) => {
+    const shown = elements[number];
+    shown.section.className = `card ${card.action}`;
+    shown.views.forEach((one) => drawView(card, one));
+    shown.where.textContent = card.uv ? `${card.uv[0].toFixed(2)}, ${card.uv[1].toFixed(2)}`
+      : "not set: click where the LED is";
+    shown.frame.textContent = card.frame === null ? "not in the video" : card.frame;
+    shown.choice.value = card.reading;
+    shown.actions.forEach((button) => {
+      button.setAttribute("aria-pressed", button.dataset.action === card.action);
+    });
+    shown.conflict.textContent = wrong.has(card)
+      ? "Another flash in use has the same reading, or the order of frames and readings differs."
+      : "";
+  });
+  const open = cards.filter((card) => card.action === "undecided").length;
+  const state = document.getElementById("state");
+  const parts = [`${cards.filter((card) => card.action === "use").length} in use`];
+  if (open) parts.push(`${open} undecided`);
+  if (wrong.size) parts.push(`${wrong.size} in conflict`);
+  if (changed) parts.push("not saved");
+  state.textContent = parts.join(", ");
+  state.className = open || wrong.size ? "open" : "";
+}
+
+function field(value) {
+  const text = String(value);
+  return /[",\\n\\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function asCsv() {
+  const rows = cards.map((card) => [card.flash, card.reading, card.frame ?? "",
+    card.uv ? card.uv[0].toFixed(3) : "", card.uv ? card.uv[1].toFixed(3) : "", card.action]);
+  // A reading whose flash was given to another has no card left.
+  const named = new Set(cards.map((card) => card.reading));
+  for (const name of data.readings) {
+    if (!named.has(name)) rows.push(["", name, "", "", "", "leave"]);
+  }
+  return [data.columns, ...rows].map((row) => row.map(field).join(",") + "\\n").join("");
+}
+
+function save() {
+  const url = URL.createObjectURL(new Blob([asCsv()], { type: "text/csv" }));
+  const link = make("a", { href: url, download: data.file });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+  changed = false;
+  draw();
+}
+
+function current() {
+  const focused = document.activeElement && document.activeElement.closest(".card");
+  return focused ? Number(focused.dataset.card) : -1;
+}
+
+function go(number) {
+  const section = elements[clamp(number, 0, elements.length - 1)].section;
+  section.focus();
+  section.scrollIntoView({ block: "start" });
+}
+
+function goUndecided() {
+  const at = current();
+  const open = cards.flatMap((card, number) => (card.action === "undecided" ? [number] : []));
+  if (open.length) go(open.find((number) => number > at) ?? open[0]);
+}
+
+document.getElementById("title").textContent = data.title;
+cards.forEach((card, number) => {
+  elements.push(build(card, number));
+  document.getElementById("cards").append(elements[number].section);
+});
+document.getElementById("save").addEventListener("click", save);
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+  if (event.key === "n") go(current() + 1);
+  else if (event.key === "p") go(current() - 1);
+  else if (event.key === "u") goUndecided();
+  else if (event.key === "s") save();
+  else return;
+  event.preventDefault();
+});
+window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+draw();
+</script>
+</body>
+</html>
+"""
