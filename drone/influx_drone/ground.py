@@ -28,6 +28,10 @@ RETRY_S = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the first, second, ... attempt to connect again."""
 
 
+class FlashFailed(Exception):
+    """The drone could not flash now (its disk is full, its LED's process died); it may later."""
+
+
 @dataclass(frozen=True)
 class State:
     """What a person wants to see: is there a link, and what would a flash give now."""
@@ -96,7 +100,7 @@ class Flight:
 
         Tries for as long as a flash makes sense; ``waiting`` hears of the attempts. Raises
         ``LinkLost`` if it is not known by then whether there was a flash; if there was, its
-        reading will come when there is a link.
+        reading will come when there is a link. Raises ``FlashFailed`` if the drone says so.
         """
         flash = uuid.uuid4().hex
         self._journal.append({"kind": "sent", "id": flash, "point": point, "unix_s": time.time()})
@@ -122,7 +126,7 @@ class Flight:
             accept_float=self._accept_float,
         )
         if answer["type"] == "error":
-            raise DroneError(f"the drone could not flash: {answer['message']}")
+            raise FlashFailed(str(answer["message"]).rstrip("."))
         self._keep(answer["entry"])
 
     def finish(self, limit_s: float) -> list[Message]:

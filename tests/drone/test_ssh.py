@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import pytest
 
 from influx_drone import ground
 from influx_drone.errors import DroneError
-from influx_drone.ground import opened_flight
+from influx_drone.ground import FlashFailed, opened_flight
 from influx_drone.link import Host, Link, LinkLost, parse_host
 from influx_wrap.formats.flight import read_flash_rtk
 from tests.drone.harness import ServerProcess, serving, wait_for
@@ -176,6 +177,23 @@ def test_a_silent_link_is_noticed_and_an_old_trigger_does_not_flash(
         assert flight.readings == []
         assert flight.flash(1)["kind"] == "reading"
     assert len(drone.flashes()) == 1
+
+
+def test_a_drone_with_a_full_disk_says_so_and_the_flight_goes_on(
+    tmp_path: Path, gate: Sshd, drone: ServerProcess
+) -> None:
+    assert drone.process is not None
+    with opened_flight(tmp_path / "flight", through(gate, drone), patience_s=10.0) as flight:
+        flight.flash(1)
+        size = (drone.state / "journal.jsonl").stat().st_size
+        unlimited = resource.prlimit(drone.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(drone.process.pid, resource.RLIMIT_FSIZE, (size + 20, unlimited[1]))
+        with pytest.raises(FlashFailed, match="cannot be written"):
+            flight.flash(2)
+        resource.prlimit(drone.process.pid, resource.RLIMIT_FSIZE, unlimited)
+        assert flight.flash(2)["kind"] == "reading"
+        flight.finish(10.0)
+    agree(tmp_path / "flight", drone, 2)
 
 
 def test_an_unknown_host_key_is_refused(tmp_path: Path, gate: Sshd, drone: ServerProcess) -> None:

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from influx_drone.errors import DroneError
-from influx_drone.ground import Flight, State, opened_flight
+from influx_drone.ground import FlashFailed, Flight, State, opened_flight
 from influx_drone.link import LinkLost, parse_host
 from influx_drone.readings import as_rows
 from influx_wrap.cli.options import PATH, number
@@ -109,6 +109,9 @@ def _flash_one(flight: Flight, out: Path, points: int, live: Live, errors: Conso
         answer = flight.flash(point, lambda state: live.update(_line(state, points)))
     except LinkLost as error:
         errors.print(f"Point {point}: no answer; {error}. Press Enter again if it still hovers.")
+        return
+    except FlashFailed as error:
+        errors.print(f"Point {point}: no flash, {error}.")
         return
     if answer["kind"] == "refused":
         errors.print(f"Point {point}: no flash, {answer['reason']}.")
