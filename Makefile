@@ -15,6 +15,7 @@ BLENDER_TESTS := tests/synth/test_blender.py
 SYSTEM_PACKAGES += libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libsm6 libice6 libgl1 # Blender
 SYSTEM_PACKAGES += openssh-server openssh-client # the link to the drone
 SYSTEM_PACKAGES += chromium # pages in a browser
+SYSTEM_PACKAGES += texlive-latex-base texlive-latex-recommended # tables in LaTeX
 
 # Empty ones are left to the command's own defaults.
 DATA ?=

@@ -14,6 +14,7 @@ from benchmarks import (
     accuracy,
     annotate,
     detection,
+    evaluation,
     footage,
     kalibr_reference,
     led,
@@ -28,8 +29,8 @@ def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
-        "speed", "render", "detection", "footage", "led", "nights", "annotate", "kalibr",
-        "accuracy",
+        "speed", "render", "detection", "footage", "led", "nights", "annotate", "evaluation",
+        "kalibr", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -49,6 +50,7 @@ def main() -> int:
         "led": lambda: led.run(console),
         "nights": lambda: nights.run(console),
         "annotate": lambda: annotate.run(console),
+        "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }

@@ -23,7 +23,8 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers, compare_table
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
-from influx_wrap.evaluate.epe import builtin_points, cell_epe_px, share_below
+from influx_wrap.evaluate.epe import cell_epe_px, share_below
+from influx_wrap.evaluate.points import builtin
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.model.experiment import Plan
@@ -109,7 +110,7 @@ def _compare(
         }
         total = {name: totals(by_recipe) for name, by_recipe in results.items()}
         with console.status("projecting points"):
-            points = builtin_points()
+            points = builtin().points
             shares = {
                 name: share_below(
                     cell_epe_px(by_recipe, points, plan.camera.image_size), THRESHOLDS_PX

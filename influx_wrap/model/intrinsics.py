@@ -81,6 +81,20 @@ def fold_radius(k1: float, k2: float) -> float:
     return math.sqrt(min(positive)) if positive else math.inf
 
 
+def fold_radii(theta: FloatArray) -> FloatArray:
+    """(n,) the ``fold_radius`` of many cameras (n, 8)."""
+    k1, k2 = theta[:, 4], theta[:, 5]
+    with np.errstate(all="ignore"):
+        root = np.sqrt(9 * k1 * k1 - 20 * k2)
+        # The smaller positive root of 5 k2 s^2 + 3 k1 s + 1 is where the slope changes first.
+        near, far = 2 / (-3 * k1 + root), 2 / (-3 * k1 - root)
+        candidates = np.stack([near, far])
+        # Rounding may leave a root at a place that no picture has.
+        candidates[~((candidates > 0) & (candidates < 1e12))] = np.inf
+        result: FloatArray = np.sqrt(candidates.min(axis=0))
+    return result
+
+
 def _distort(
     theta: FloatArray, a: FloatArray, b: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -9,7 +9,6 @@ it, pictures included: it works from a laptop in a field. Saving hands out ``rev
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pairs import REVIEW, REVIEW_COLUMNS, ReviewRow
 from influx_wrap.observe.frames import FrameSource, Picture
-from influx_wrap.report.led_review_page import PAGE
+from influx_wrap.report.led_review_page import BODY, SCRIPT, STYLE
+from influx_wrap.report.page import page
 
 CROP_PX, WIDE_CROP_PX = 192, 448
 WHOLE_WIDTH_PX = 960
@@ -86,9 +86,8 @@ def write_review_page(
         ],
         "title": title,
     }
-    # Nothing in a name may end the script that it is in.
-    text = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
-    write_text(path, PAGE.replace("@DATA@", text))
+    text = page("Review of a flight", style=STYLE, body=BODY, script=SCRIPT, data=data)
+    write_text(path, text)
 
 
 def _shown(frame: int, picture: Picture, card: Card) -> dict[str, object]:

@@ -1,39 +1,9 @@
-"""The review page without its content, which takes the place of ``@DATA@``."""
+"""The review page without its content: ``report.page`` puts them together."""
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Review of a flight</title>
-<style>
-:root {
-  color-scheme: light dark;
-  --paper: #f7f7f5; --card: #ffffff; --ink: #1d2327; --quiet: #66707a; --line: #d9dcdf;
-  --mark: #0072b2; --warn: #b34700;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #15181b; --card: #1e2226; --ink: #e4e7ea; --quiet: #98a2ab; --line: #363c42;
-    --mark: #56b4e9; --warn: #ff9d57;
-  }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 15px/1.45 system-ui, sans-serif; }
-header { position: sticky; top: 0; z-index: 2; background: var(--paper);
-  border-bottom: 1px solid var(--line); padding: .7rem 1.2rem; display: flex; gap: 1.2rem;
-  align-items: baseline; flex-wrap: wrap; }
-h1 { font-size: 1.05rem; margin: 0; }
+STYLE = """
 #state { color: var(--quiet); flex: 1; }
 #state.open { color: var(--warn); }
-main { max-width: 66rem; margin: 0 auto; padding: 1rem 1.2rem 6rem; }
-.help { color: var(--quiet); margin: 0 0 1rem; }
-kbd { font: inherit; border: 1px solid var(--line); border-radius: 3px; padding: 0 .3em; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 6px;
-  margin: 0 0 .8rem; padding: .8rem; display: flex; gap: 1rem; flex-wrap: wrap;
-  scroll-margin-top: 4.5rem; }
-.card:focus, .card:focus-within { outline: 2px solid var(--mark); outline-offset: 1px; }
+.card { display: flex; gap: 1rem; flex-wrap: wrap; }
 .card.leave .views { opacity: .35; }
 .views { display: flex; flex-direction: column; gap: .5rem; width: 26rem; max-width: 100%; }
 .view { position: relative; line-height: 0; cursor: crosshair; touch-action: none;
@@ -49,17 +19,11 @@ kbd { font: inherit; border: 1px solid var(--line); border-radius: 3px; padding:
 .note { color: var(--warn); margin: .2rem 0; }
 .note:empty { display: none; }
 .side p { margin: .35rem 0; }
-.number { font-variant-numeric: tabular-nums; }
 label { display: inline-block; min-width: 4.5rem; color: var(--quiet); }
-button, select { font: inherit; color: inherit; background: var(--card); padding: .2rem .6rem;
-  border: 1px solid var(--line); border-radius: 4px; }
-button { cursor: pointer; }
-button[aria-pressed="true"] { border-color: var(--mark); color: var(--mark); font-weight: 600; }
 #save { border-color: var(--mark); color: var(--mark); font-weight: 600; }
-</style>
-</head>
-<body>
-<header>
+"""
+
+BODY = """<header>
 <h1 id="title"></h1>
 <span id="state" role="status"></span>
 <button id="save" type="button">Save review.csv</button>
@@ -72,29 +36,17 @@ it out, <kbd>n</kbd> <kbd>p</kbd> next and previous, <kbd>u</kbd> next undecided
 save. Take the first frame in which the LED is lit. Then put review.csv beside this page and give
 the same command again.</p>
 <div id="cards"></div>
-</main>
-<script type="application/json" id="data">@DATA@</script>
-<script>
-"use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
+</main>"""
+
+SCRIPT = """
 const [WIDTH, HEIGHT] = data.size;
-const SVG = "http://www.w3.org/2000/svg";
 const cards = data.cards.map((card) => ({ ...card }));
 const elements = [];
 let changed = false;
 
-function make(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
 function pictureOf(card) {
   return card.pictures.find((picture) => picture.frame === card.frame) || null;
 }
-
-function clamp(value, low, high) { return Math.min(Math.max(value, low), high); }
 
 function setCentre(card, u, v) {
   card.uv = [clamp(u, -0.5, WIDTH - 0.5), clamp(v, -0.5, HEIGHT - 0.5)];
@@ -339,7 +291,4 @@ document.addEventListener("keydown", (event) => {
 });
 window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
 draw();
-</script>
-</body>
-</html>
 """

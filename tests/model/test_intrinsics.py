@@ -10,6 +10,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.intrinsics import (
     NAMES,
     Intrinsics,
+    fold_radii,
     fold_radius,
     image_centre,
     project,
@@ -132,3 +133,14 @@ def test_array_and_mapping_round_trip() -> None:
 
 def test_image_centre_is_between_pixel_centres() -> None:
     assert image_centre((3424, 2202)) == (1711.5, 1100.5)
+
+
+def test_folds_of_many_cameras() -> None:
+    rng = np.random.default_rng(2)
+    theta = np.zeros((500, 8))
+    theta[:, 4:6] = rng.normal(size=(500, 2)) * [0.5, 0.2]
+    theta[:50, 5] = 0.0
+    theta[50:60, 4:6] = 0.0
+    theta[60:70, 4] = 0.0
+    expected = [fold_radius(k1, k2) for k1, k2 in theta[:, 4:6]]
+    np.testing.assert_allclose(fold_radii(theta), expected, rtol=1e-9)

@@ -1,0 +1,204 @@
+"""``influx-calib submission``: predictions as the benchmark takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from influx_wrap.cli.options import PATH
+from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.tables import answers
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import check_writable
+from influx_wrap.formats.json_stream import MIB
+from influx_wrap.formats.manifest import TEST, VALIDATION, Video, read_manifest
+from influx_wrap.formats.submission import (
+    VERSIONS,
+    SubmissionSummary,
+    fill,
+    find_faults,
+    make_template,
+    read_submission,
+    summarise,
+    validate_submission,
+    write_submission,
+)
+from influx_wrap.model.predictions import PARAMETERS
+
+MOST_FAULTS = 50
+MOST_LISTED = 10
+"""Videos that are listed before the rest is only counted."""
+ALL = "all"
+
+split_option = click.option(
+    "--split",
+    type=click.Choice((VALIDATION, TEST, ALL)),
+    default=ALL,
+    show_default=True,
+    help="The manifest's videos that count.",
+)
+
+
+@click.group("submission")
+def command() -> None:
+    """A submission to the benchmark: begin it, fill it, check it.
+
+    \b
+    Example:
+      influx-calib submission template --manifest split.json --out blank.json \\
+        --method mine --type rad-tan
+      influx-calib submission fill blank.json predictions.json --out sub.json
+      influx-calib submission validate sub.json --manifest split.json
+    """
+
+
+@command.command("template")
+@click.option("--manifest", type=PATH, required=True, help="The videos and their frames.")
+@click.option("--out", type=PATH, required=True, help="File for the template.")
+@click.option("--method", required=True, metavar="NAME", help="What the method is called.")
+@click.option("--type", "kind", type=click.Choice(tuple(PARAMETERS)), required=True,
+              help="The camera it predicts.")  # fmt: skip
+@click.option("--version", type=click.Choice(VERSIONS), default=VERSIONS[0], show_default=True,
+              help="The benchmark's.")  # fmt: skip
+@split_option
+def template(manifest: Path, out: Path, method: str, kind: str, version: str, split: str) -> None:
+    """All frames of a manifest's videos, still without predictions.
+
+    \b
+    Example:
+      influx-calib submission template --manifest split.json --split val \\
+        --method mine --type rad-tan --out blank.json
+    """
+    check_writable(out)
+    videos = _of_split(manifest, split)
+    try:
+        blank = make_template(videos, method, kind, version)
+    except InputError as error:
+        raise InputError(f"{manifest}: {error}") from None
+    with Console(stderr=True).status("writing"):
+        write_submission(out, blank)
+    _print(summarise(blank))
+    answers().print(f"written: {escape(str(out))}", soft_wrap=True)
+
+
+@command.command("validate")
+@click.argument("file", type=PATH)
+@click.option("--manifest", type=PATH, help="Videos and frames that must be there, and no other.")
+@split_option
+@click.option("--all", "list_all", is_flag=True,
+              help=f"List up to {MOST_FAULTS} faults, not only the first.")  # fmt: skip
+def validate(file: Path, manifest: Path | None, split: str, list_all: bool) -> None:
+    """Check a submission by the benchmark's rules.
+
+    FILE is also what "predict" writes. Without a manifest any videos and any of their frames
+    will do. A frame with a null counts as one without a prediction. A file with a fault gives
+    exit code 2 and the fault's place.
+
+    \b
+    Example:
+      influx-calib submission validate sub.json --manifest split.json
+    """
+    if manifest is None and split != ALL:
+        raise InputError(f"--split {split} needs a --manifest, which says what is in it.")
+    videos = None if manifest is None else _of_split(manifest, split)
+    if list_all:
+        with _reading(file) as progress:
+            faults = find_faults(file, videos, MOST_FAULTS, progress)
+        if faults:
+            for fault in faults:
+                click.echo(f"Error: {fault}", err=True)
+            if len(faults) == MOST_FAULTS:
+                click.echo("There may be more.", err=True)
+            raise click.exceptions.Exit(2)
+    with _reading(file) as progress:
+        summary = validate_submission(file, videos, progress)
+    _print(summary)
+    against = "" if manifest is None else f" and complete by {escape(str(manifest))}"
+    answers().print(f"valid{against}: {escape(str(file))}", soft_wrap=True)
+
+
+@command.command("fill")
+@click.argument("template_file", metavar="TEMPLATE", type=PATH)
+@click.argument("prediction_files", metavar="PREDICTIONS...", type=PATH, nargs=-1, required=True)
+@click.option("--out", type=PATH, required=True, help="File for the submission.")
+def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: Path) -> None:
+    """Put predictions into a template, or into a submission begun before.
+
+    PREDICTIONS are files that "predict" has written, or other submissions: of some videos or
+    all, of some frames or all, but of none that the template does not have. Method and version
+    stay the template's. Where two files have an answer for a frame, the later one counts.
+
+    \b
+    Example:
+      influx-calib submission fill blank.json colmap/*.json --out sub.json
+    """
+    check_writable(out)
+    console = answers()
+    with _reading(template_file) as progress:
+        predictions = read_submission(template_file, progress=progress)
+    lines = []
+    for path in prediction_files:
+        with _reading(path) as progress:
+            more = read_submission(path, progress=progress)
+        try:
+            filled = fill(predictions, more)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        predictions = filled.predictions
+        replaced = f", {filled.replaced} of them in place of others" if filled.replaced else ""
+        lines.append(f"{escape(str(path))}: {filled.taken} predictions{replaced}")
+    with Console(stderr=True).status("writing"):
+        write_submission(out, predictions)
+    console.print(*lines, sep="\n", soft_wrap=True)
+    _print(summarise(predictions))
+    console.print(f"written: {escape(str(out))}", soft_wrap=True)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Callable[[int], None]]:
+    """A bar that moves as a file is read, in MiB."""
+    with progress_bar(Console(stderr=True)) as bar:
+        size = path.stat().st_size if path.is_file() else 0
+        task = bar.add_task(f"reading {escape(path.name)}, MiB", total=size / MIB)
+        yield lambda more: bar.advance(task, more / MIB)
+
+
+def _of_split(manifest: Path, split: str) -> Mapping[str, Video]:
+    videos = read_manifest(manifest)
+    chosen = {name: v for name, v in videos.items() if split in (ALL, v.split)}
+    if not chosen:
+        raise InputError(f"{manifest} has no video whose split is {split}.")
+    return chosen
+
+
+def _print(summary: SubmissionSummary) -> None:
+    table = Table(box=None, show_header=False)
+    without = summary.frames - summary.predicted
+    for label, value in (
+        ("method", summary.method),
+        ("type", summary.kind),
+        ("version", summary.version),
+        ("videos", len(summary.videos)),
+        ("frames", summary.frames),
+        ("with a prediction", f"{summary.predicted} {_percent(summary.predicted, summary.frames)}"),
+        ("without", f"{without} {_percent(without, summary.frames)}"),
+    ):
+        table.add_row(label, escape(str(value)))
+    console = answers()
+    console.print(table)
+    gaps = [(name, v) for name, v in summary.videos.items() if v.predicted < v.frames]
+    for name, video in gaps[:MOST_LISTED]:
+        empty = "all" if not video.predicted else str(video.frames - video.predicted)
+        console.print(f"  {escape(name)}: {empty} of {video.frames} frames without", soft_wrap=True)
+    if len(gaps) > MOST_LISTED:
+        console.print(f"  and {len(gaps) - MOST_LISTED} more videos with such frames")
+
+
+def _percent(part: int, total: int) -> str:
+    return f"({100 * part / total:.1f} %)"

@@ -1,0 +1,517 @@
+"""The page of scores without its content: ``report.page`` puts them together."""
+
+STYLE = """
+:root { --m0: #0072b2; --m1: #d55e00; --m2: #00805f; --m3: #b5488a; --m4: #a06a00; --m5: #5b4fc4;
+  --m6: #7a6a58; }
+@media (prefers-color-scheme: dark) {
+  :root { --m0: #56b4e9; --m1: #ff8a4c; --m2: #2fc79a; --m3: #e58fc0; --m4: #f0b429;
+    --m5: #a59cff; --m6: #c4b5a2; }
+}
+h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
+#used { margin: 0; padding: 0; list-style: none; color: var(--quiet); }
+.wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line);
+  border-radius: 6px; margin: 0 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .3rem .5rem; text-align: right; white-space: nowrap; vertical-align: top;
+  font-variant-numeric: tabular-nums; }
+tbody tr { border-top: 1px solid var(--line); }
+th.name, td.name { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 8rem; }
+th button { border: 0; padding: 0; background: none; font-weight: 600; text-align: inherit; }
+th { vertical-align: bottom; white-space: normal; }
+th button::after { content: " \\2195"; color: var(--quiet); }
+th[aria-sort="ascending"] button::after { content: " \\2191"; color: var(--mark); }
+th[aria-sort="descending"] button::after { content: " \\2193"; color: var(--mark); }
+td small { display: block; color: var(--quiet); }
+td .bar { display: block; height: 3px; margin: 2px 0 0 auto; background: var(--mark); }
+.best { font-weight: 700; }
+.swatch { width: 1.6rem; height: .7rem; margin-right: .4rem; vertical-align: baseline; }
+.tools { display: flex; gap: .4rem .8rem; flex-wrap: wrap; align-items: center;
+  margin: 0 0 .6rem; }
+.tools label { color: var(--quiet); }
+#filter { width: 14rem; }
+.tools > * { max-width: 100%; }
+.legend { list-style: none; margin: .4rem 0 0; padding: 0; }
+.legend li { overflow-wrap: anywhere; }
+.legend .words { color: var(--quiet); }
+.plot { position: relative; margin: .3rem .6rem 1.4rem 4rem; touch-action: pan-y; }
+.plot svg { display: block; width: 100%; background: var(--paper); overflow: visible; }
+.plot path { fill: none; stroke-width: 2px; vector-effect: non-scaling-stroke; }
+.plot .grid { stroke: var(--line); stroke-width: 1px; }
+.plot .threshold { stroke: var(--warn); stroke-width: 1.5px; stroke-dasharray: 2 3; }
+.plot .range { stroke-width: 1.5px; fill-opacity: .3; stroke-linejoin: round; }
+.plot .none { stroke: none; }
+.plot .some { stroke: none; opacity: .45; }
+.tick { position: absolute; color: var(--quiet); font-size: .8rem; line-height: 1;
+  white-space: nowrap; }
+.tick.y { right: 100%; margin-right: .4rem; transform: translateY(-50%); }
+.tick.x { top: 100%; margin-top: .35rem; transform: translateX(-50%); }
+.tick.x.first { transform: none; }
+.tick.x.last { transform: translateX(-100%); }
+.tick.mark { color: var(--warn); bottom: .3rem; margin-left: .3rem; }
+.tick.beyond { right: .3rem; color: var(--warn); }
+.cursor { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--ink);
+  pointer-events: none; }
+.readout { min-height: 1.4em; color: var(--quiet); overflow-wrap: anywhere; }
+#curves .plot svg { height: 20rem; }
+.strip .plot { min-height: 6rem; }
+.empty { color: var(--quiet); margin: .3rem 0 0; }
+@media (max-width: 40rem) {
+  header { position: static; }
+  main { padding: .6rem .6rem 4rem; }
+  #curves .plot svg { height: 14rem; }
+}
+@media print { header { position: static; } .tools { display: none; } }
+"""
+
+BODY = """<header><h1>Scores of predicted intrinsics</h1></header>
+<main>
+<ul id="used"></ul>
+<p class="help">Per-cent errors are means over the frames with a prediction, so look at how many
+there are. EPE is the distance between a point's projections with true and with predicted
+intrinsics; without a prediction it is infinite. In brackets: 95 % confidence, by drawing videos.
+</p>
+<div id="table"></div>
+<section id="curves">
+<h2>End-point errors: share of the pairs below</h2>
+<div class="tools">
+<button type="button" id="axis" aria-pressed="true">Logarithmic axis</button>
+<span class="help" style="margin:0"><kbd>l</kbd> axis, <kbd>&larr;</kbd> <kbd>&rarr;</kbd> read
+the curves off</span>
+</div>
+<div class="card" id="chart" tabindex="0"></div>
+</section>
+<section id="groups"></section>
+<section>
+<h2>Videos: focal length over time</h2>
+<p class="help">fx in pixels, logarithmic. A column of several frames shows all from the lowest to
+the highest; bars below mark frames without a prediction, paler where others of the same column
+have one. <kbd>/</kbd> filter, <kbd>n</kbd> <kbd>p</kbd> next and previous video,
+<kbd>&larr;</kbd> <kbd>&rarr;</kbd> read off.</p>
+<div class="tools">
+<label for="filter">Filter</label> <input id="filter" type="search" autocomplete="off">
+<label for="by">Sort by</label>
+<select id="by">
+<option value="below">end-point errors, worst first</option>
+<option value="fx">error of fx, worst first</option>
+<option value="name">name</option>
+</select>
+<label for="of">of</label> <select id="of"></select>
+<span id="count" role="status"></span>
+</div>
+<div id="strips"></div>
+</section>
+</main>"""
+
+SCRIPT = """
+const COLOURS = 7, DASHES = ["none", "7 3", "2 2", "8 3 2 3"];
+const HEIGHT = 100, BAND = 6;
+const hidden = new Set();
+const byId = (id) => document.getElementById(id);
+const colour = (method) => `var(--m${method % COLOURS})`;
+
+function drawing(width, height, ...children) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  svg.append(...children);
+  return svg;
+}
+
+function path(name, d, method = null, filled = false) {
+  const element = document.createElementNS(SVG, "path");
+  element.setAttribute("class", name);
+  element.setAttribute("d", d);
+  const ink = method === null ? "var(--ink)" : colour(method);
+  if (name === "grid" || name === "threshold") return element;
+  element.style.stroke = filled ? "none" : ink;
+  if (method !== null && !filled) element.style.strokeDasharray = DASHES[method % DASHES.length];
+  if (filled || name === "range") element.style.fill = ink;
+  return element;
+}
+
+function swatch(method) {
+  const svg = drawing(30, 10, path("line", "M0 5H30", method));
+  svg.setAttribute("class", "swatch");
+  svg.firstChild.style.strokeWidth = "3px";
+  return svg;
+}
+
+function tick(kind, text, style) {
+  return make("span", { class: `tick ${kind}`, style, "aria-hidden": "true" }, text);
+}
+
+/* Tables */
+
+function compare(a, b, down) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  const order = typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
+  return down ? -order : order;
+}
+
+function tableOf(content, caption) {
+  const heads = content.headings.map((heading, place) => {
+    const button = make("button", { type: "button" }, heading.text);
+    const isName = content.rows.length > 0 && typeof content.rows[0][place].key === "string";
+    const head = make("th", { scope: "col", class: isName ? "name" : "" }, button);
+    button.addEventListener("click", () => sort(place));
+    return head;
+  });
+  const body = make("tbody", {}, ...content.rows.map((row) => make("tr", {}, ...row.map(cellOf))));
+  const rows = [...body.children];
+  function sort(place) {
+    const now = heads[place].getAttribute("aria-sort");
+    const down = now ? now === "ascending" : content.headings[place].down;
+    heads.forEach((head) => head.removeAttribute("aria-sort"));
+    heads[place].setAttribute("aria-sort", down ? "descending" : "ascending");
+    const order = content.rows.map((row, number) => number);
+    order.sort((a, b) => compare(content.rows[a][place].key, content.rows[b][place].key, down));
+    body.append(...order.map((number) => rows[number]));
+  }
+  const table = make("table", { "aria-label": caption },
+    make("thead", {}, make("tr", {}, ...heads)), body);
+  return make("div", { class: "wide" }, table);
+}
+
+function cellOf(cell) {
+  const text = make("span", { class: cell.best ? "best value" : "value" }, cell.text);
+  const element = make("td", { class: typeof cell.key === "string" ? "name" : "" }, text);
+  if (cell.method !== undefined) element.prepend(swatch(cell.method));
+  if (cell.note) element.append(make("small", {}, cell.note));
+  if (typeof cell.bar === "number") {
+    element.append(make("span", { class: "bar", style: `width:${cell.bar}%` }));
+  }
+  return element;
+}
+
+/* A line that is moved over a plot by pointer or keys: both say where, from 0 to 1. */
+
+function addCursor(plot, owner, steps, read, readout) {
+  const line = make("div", { class: "cursor", hidden: "" });
+  let at = null;
+  plot.append(line);
+  function put(share) {
+    at = clamp(share, 0, 1);
+    line.hidden = false;
+    line.style.left = `${100 * at}%`;
+    readout.textContent = read(at);
+  }
+  function point(event) {
+    const bounds = plot.getBoundingClientRect();
+    put((event.clientX - bounds.left) / bounds.width);
+  }
+  plot.addEventListener("pointermove", point);
+  plot.addEventListener("pointerdown", point);
+  owner.onkeydown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== owner) return;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    put(at === null ? 0.5 / steps : at + step * (event.shiftKey ? 10 : 1) / steps);
+    event.preventDefault();
+  };
+  return { put, where: () => at };
+}
+
+/* Cumulative curves */
+
+const chart = { log: true, plot: null, at: () => null,
+  readout: make("div", { class: "readout number", role: "status" }) };
+
+function shareBelow(curve, px) {
+  const bin = px * data.binsPerPx, bins = curve.bins;
+  let low = 0, high = bins.length - 1;
+  if (bin >= bins[high]) return curve.shares[high] / data.shareUnits;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (bins[middle] <= bin) low = middle; else high = middle;
+  }
+  const part = (bin - bins[low]) / (bins[high] - bins[low]);
+  const share = curve.shares[low] + part * (curve.shares[high] - curve.shares[low]);
+  return share / data.shareUnits;
+}
+
+function axisOf() {
+  const ends = data.curves.map((curve) => (curve.bins.at(-1) ?? 0) / data.binsPerPx);
+  const last = Math.max(2 * data.threshold, ...ends), first = 1 / data.binsPerPx;
+  if (chart.log) {
+    const range = Math.log(last / first);
+    const ticks = [];
+    for (let px = first; px <= last * 1.001; px *= 10) ticks.push(Number(px.toPrecision(1)));
+    return { last, ticks, place: (px) => Math.log(Math.max(px, first) / first) / range,
+      px: (share) => first * Math.exp(share * range) };
+  }
+  const step = [50, 100, 200, 500, 1000, 2000].find((size) => last / size <= 8) || 5000;
+  const ticks = [];
+  for (let px = 0; px <= last; px += step) ticks.push(px);
+  return { last, ticks, place: (px) => px / last, px: (share) => share * last };
+}
+
+function drawCurves() {
+  const axis = axisOf();
+  const x = (px) => (1000 * axis.place(px)).toFixed(2);
+  const y = (share) => (1000 - 1000 * share).toFixed(2);
+  const levels = [0, 25, 50, 75, 100];
+  const grid = levels.map((level) => `M0 ${y(level / 100)}H1000`).join("")
+    + axis.ticks.map((px) => `M${x(px)} 0V1000`).join("");
+  const lines = data.curves.flatMap((curve, method) => {
+    if (hidden.has(method) || !curve.bins.length) return [];
+    const from = chart.log ? [[1 / data.binsPerPx, shareBelow(curve, 1 / data.binsPerPx)]] : [];
+    const points = curve.bins.map((bin, k) => [bin / data.binsPerPx,
+      curve.shares[k] / data.shareUnits]);
+    const inside = points.filter(([px]) => !chart.log || px > 1 / data.binsPerPx);
+    const end = [[axis.last, curve.shares.at(-1) / data.shareUnits]];
+    const d = [...from, ...inside, ...end].map(([px, share]) => `${x(px)} ${y(share)}`).join("L");
+    const line = path("line", `M${d}`, method);
+    line.dataset.method = method;
+    return [line];
+  });
+  const mark = path("threshold", `M${x(data.threshold)} 0V1000`);
+  const plot = make("div", { class: "plot" },
+    drawing(1000, 1000, path("grid", grid), ...lines, mark),
+    ...levels.map((level) => tick("y", `${level} %`, `top:${100 - level}%`)),
+    ...axis.ticks.map((px, k) => tick("x", k ? `${px}` : `${px} px`,
+      `left:${100 * axis.place(px)}%`)),
+    tick("mark", `${data.threshold} px`, `left:${100 * axis.place(data.threshold)}%`));
+  const read = (share) => {
+    const px = axis.px(share);
+    const values = data.curves.flatMap((curve, method) => (hidden.has(method) || !curve.bins.length
+      ? [] : [`${data.methods[method]} ${(100 * shareBelow(curve, px)).toFixed(1)} %`]));
+    return `below ${px < 10 ? px.toFixed(1) : px.toFixed(0)} px: ${values.join(", ")}`;
+  };
+  const cursor = addCursor(plot, byId("chart"), 200, read, chart.readout);
+  if (chart.plot) chart.plot.replaceWith(plot); else byId("chart").prepend(plot);
+  const px = chart.at();
+  if (px !== null) cursor.put(axis.place(px));
+  chart.plot = plot;
+  chart.at = () => (cursor.where() === null ? null : axis.px(cursor.where()));
+  byId("axis").setAttribute("aria-pressed", chart.log);
+}
+
+function buildChart() {
+  const legend = make("ul", { class: "legend" });
+  data.methods.forEach((name, method) => {
+    const box = make("input", { type: "checkbox", checked: "" });
+    box.addEventListener("change", () => {
+      if (box.checked) hidden.delete(method); else hidden.add(method);
+      drawCurves();
+      redrawStrips();
+    });
+    legend.append(make("li", {}, make("label", {}, box, " ", swatch(method), name), " ",
+      make("span", { class: "words number" }, data.curves[method].words)));
+  });
+  byId("chart").append(chart.readout, legend);
+  drawCurves();
+}
+
+/* Videos */
+
+function decoded(text) {
+  return new Float32Array(Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)).buffer);
+}
+
+function outline(low, high, y) {
+  const pieces = [];
+  for (let start = 0; start < low.length; start += 1) {
+    if (Number.isNaN(low[start])) continue;
+    let end = start;
+    while (end + 1 < low.length && !Number.isNaN(low[end + 1])) end += 1;
+    const there = [], back = [];
+    for (let k = start; k <= end; k += 1) {
+      there.push(`${k} ${y(high[k])}`, `${k + 1} ${y(high[k])}`);
+      back.push(`${k} ${y(low[k])}`, `${k + 1} ${y(low[k])}`);
+    }
+    pieces.push(`M${there.join("L")}L${back.reverse().join("L")}Z`);
+    start = end;
+  }
+  return pieces.join("");
+}
+
+function bars(missing, wanted, top) {
+  return missing.flatMap((count, k) => (wanted(count) ? [`M${k} ${top}h1v${BAND - 2}h-1Z`] : []))
+    .join("");
+}
+
+function extremes(arrays) {
+  let low = Infinity, high = -Infinity;
+  for (const values of arrays) {
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return [low, high];
+}
+
+function round(value) {
+  return Math.abs(value) >= 1e6 ? value.toExponential(2) : value.toFixed(value < 100 ? 1 : 0);
+}
+
+function span(low, high) {
+  return round(low) === round(high) ? round(low) : `${round(low)} to ${round(high)}`;
+}
+
+function drawStrip(strip) {
+  const video = strip.video;
+  if (!video.true) return;
+  const truth = video.true.map(decoded), columns = truth[0].length;
+  const shownMethods = video.methods.flatMap((one, method) => (
+    one.predicted && !hidden.has(method)
+      ? [{ method, missing: one.missing, ends: one.predicted.map(decoded) }] : []));
+  const [trueLow, trueHigh] = extremes(truth);
+  const [allLow, allHigh] = extremes([...truth, ...shownMethods.flatMap((one) => one.ends)]);
+  // What is further off than a factor of two is written at the edge: drawn to scale it would
+  // make a line of the truth.
+  const smallest = Math.max(trueLow, 1e-3);
+  const low = Math.max(Math.min(allLow, smallest / 1.05), smallest / 2);
+  const high = Math.min(Math.max(allHigh, trueHigh * 1.05), Math.max(trueHigh, smallest) * 2);
+  const range = Math.log(high / low);
+  const y = (fx) => (HEIGHT * (1 - clamp(Math.log(Math.max(fx, 1e-9) / low) / range, 0, 1)))
+    .toFixed(2);
+  const height = HEIGHT + BAND * shownMethods.length;
+  const shapes = shownMethods.flatMap(({ method, ends, missing }, place) => {
+    const top = HEIGHT + BAND * place + 2;
+    const line = path("range", outline(...ends, y), method);
+    line.dataset.method = method;
+    if (!missing) return [line];
+    return [line, path("some", bars(missing, (count) => count > 0, top), method, true),
+      path("none", bars(missing, (count) => count < 0, top), method, true)];
+  });
+  const svg = drawing(columns, height, ...shapes, path("range", outline(...truth, y)),
+    path("grid", `M0 ${HEIGHT}H${columns}`));
+  svg.style.height = `${height}px`;
+  const plot = make("div", { class: "plot" }, svg,
+    tick("y", round(high), "top:0"),
+    tick("y", round(low), `top:${HEIGHT}px`),
+    tick("x first", `frame ${video.first}`, "left:0"),
+    tick("x last", `${video.last}`, "left:100%"));
+  if (allHigh > high) plot.append(tick("beyond", `\\u25b2 up to ${round(allHigh)}`, "top:.3rem"));
+  if (allLow < low) {
+    plot.append(tick("beyond", `\\u25bc down to ${round(allLow)}`, `top:${HEIGHT - 16}px`));
+  }
+  const read = (share) => {
+    const k = Math.min(Math.floor(share * columns), columns - 1);
+    const from = video.first + k * video.step, to = Math.min(from + video.step - 1, video.last);
+    const frames = from === to ? `frame ${from}` : `frames ${from} to ${to}`;
+    if (Number.isNaN(truth[0][k])) return `${frames}: no interpolated ground truth`;
+    const said = shownMethods.map(({ method, ends, missing }) => {
+      const count = missing ? Math.abs(missing[k]) : 0;
+      const without = count ? `${count} without` : "";
+      const value = Number.isNaN(ends[0][k]) ? "" : span(ends[0][k], ends[1][k]);
+      return `${data.methods[method]} ${[value, without].filter(Boolean).join(", ")}`;
+    });
+    return [`${frames}: true ${span(truth[0][k], truth[1][k])}`, ...said].join("; ");
+  };
+  addCursor(plot, strip.section, columns, read, strip.readout);
+  strip.holder.replaceChildren(plot);
+  strip.readout.textContent = "";
+  strip.stale = false;
+}
+
+function buildStrip(video, number) {
+  const holder = make("div", {}), readout = make("div", { class: "readout number" });
+  const legend = make("ul", { class: "legend" });
+  legend.append(make("li", {}, swatch(null), "truth"));
+  video.methods.forEach((one, method) => {
+    const words = one.fx ? `fx error ${one.fx[0]} %, EPE < ${data.threshold} px ${one.below[0]} %, `
+      + `${one.frames} frames predicted` : "not evaluated";
+    legend.append(make("li", {}, swatch(method), `${data.methods[method]} `,
+      make("span", { class: "words number" }, words)));
+  });
+  const frames = `${video.frames} ${video.frames === 1 ? "frame" : "frames"}`;
+  const section = make("section", { class: "card strip", tabindex: "0", "data-video": video.name },
+    make("h3", {}, video.name));
+  if (video.true) {
+    holder.append(make("div", { class: "plot" }));
+    section.append(make("div", { class: "words number" }, frames), holder, readout, legend);
+  } else {
+    section.append(make("p", { class: "empty" }, "No frame has interpolated ground truth."));
+  }
+  return { video, section, holder, readout, number, stale: true, near: false };
+}
+
+const strips = data.videos.map(buildStrip);
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    const strip = strips[Number(entry.target.dataset.number)];
+    strip.near = entry.isIntersecting;
+    if (strip.near && strip.stale) drawStrip(strip);
+  }
+}, { rootMargin: "600px" });
+
+function redrawStrips() {
+  for (const strip of strips) {
+    strip.stale = true;
+    if (strip.near) drawStrip(strip);
+  }
+}
+
+/* How bad a video is: no prediction is worse than any, and no frames are not bad at all. */
+
+function badness(strip, by, method) {
+  const one = strip.video.methods[method];
+  if (!one.fx || !strip.video.frames) return -Infinity;
+  if (by === "below") return one.below[1] === null ? -Infinity : -one.below[1];
+  return one.fx[1] === null ? Infinity : one.fx[1];
+}
+
+function arrangeStrips() {
+  const by = byId("by").value, method = Number(byId("of").value);
+  const wanted = byId("filter").value.trim().toLowerCase();
+  const order = (a, b) => (a === b ? 0 : b > a ? 1 : -1);
+  const sorted = [...strips].sort((a, b) => {
+    const first = by === "name" ? 0 : order(badness(a, by, method), badness(b, by, method));
+    const second = by === "below" ? order(badness(a, "fx", method), badness(b, "fx", method)) : 0;
+    return first || second
+      || a.video.name.localeCompare(b.video.name, undefined, { numeric: true });
+  });
+  let count = 0;
+  for (const strip of sorted) {
+    strip.section.hidden = !strip.video.name.toLowerCase().includes(wanted);
+    count += strip.section.hidden ? 0 : 1;
+  }
+  byId("strips").replaceChildren(...sorted.map((strip) => strip.section));
+  byId("count").textContent = `${count} of ${strips.length} videos`;
+}
+
+function goStrip(step) {
+  const shownStrips = [...byId("strips").children].filter((section) => !section.hidden);
+  if (!shownStrips.length) return;
+  const focused = document.activeElement && document.activeElement.closest(".strip");
+  const at = shownStrips.indexOf(focused);
+  const next = shownStrips[clamp(at + step, 0, shownStrips.length - 1)];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+byId("used").append(...data.used.map((text) => make("li", {}, text)));
+byId("table").append(tableOf(data.table, "Scores of all frames"));
+for (const group of data.groups) {
+  byId("groups").append(make("h2", {}, `By ${group.by}`), tableOf(group, `Scores by ${group.by}`));
+}
+buildChart();
+data.methods.forEach((name, method) => byId("of").add(new Option(name, method)));
+strips.forEach((strip) => {
+  strip.section.dataset.number = strip.number;
+  watcher.observe(strip.section);
+});
+arrangeStrips();
+byId("filter").addEventListener("input", arrangeStrips);
+byId("by").addEventListener("change", arrangeStrips);
+byId("of").addEventListener("change", arrangeStrips);
+byId("axis").addEventListener("click", () => { chart.log = !chart.log; drawCurves(); });
+window.addEventListener("beforeprint", () => {
+  strips.filter((strip) => strip.stale).forEach(drawStrip);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("select, input:not([type=checkbox])")) return;
+  if (event.key === "l") byId("axis").click();
+  else if (event.key === "/") byId("filter").focus();
+  else if (event.key === "n") goStrip(1);
+  else if (event.key === "p") goStrip(-1);
+  else return;
+  event.preventDefault();
+});
+"""

@@ -1,0 +1,156 @@
+"""``influx-calib evaluate`` on files written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from influx_wrap.cli.main import main
+
+CAMERA = {
+    "fx": 3000.0, "fy": 3000.0, "cx": 1712.0, "cy": 1101.0,
+    "k1": 0.0, "k2": 0.0, "p1": 0.0, "p2": 0.0,
+}  # fmt: skip
+LENS = {"focal_length_mm": 25.0, "focus_distance_m": 4.0}
+
+
+def truth_file(folder: Path) -> Path:
+    """Two videos: one of three frames, the last extrapolated; one of a single frame."""
+    frame = {"intrinsics_gt": CAMERA, "intrinsics_gt_extrapolated": CAMERA, "lens_metadata": LENS}
+    beyond = frame | {"intrinsics_gt": None}
+    path = folder / "truth.json"
+    path.write_text(json.dumps({"a": {"0": frame, "1": frame, "2": beyond}, "b": {"0": frame}}))
+    return path
+
+
+def submission(folder: Path, name: str, **videos: object) -> Path:
+    metadata = {"method_name": name, "intrinsics_type": "rad-tan", "version": "influx"}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"submission_metadata": metadata, **videos}))
+    return path
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
+
+
+def scores(folder: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((folder / "scores.json").read_text())
+    return loaded
+
+
+def test_a_focal_length_ten_per_cent_off_and_a_missing_frame(tmp_path: Path) -> None:
+    long = CAMERA | {"fx": 3300.0}
+    answers = submission(tmp_path, "long", a={"0": long, "1": dict.fromkeys(CAMERA)}, b={"0": long})
+    out = tmp_path / "out"
+    done = invoke(answers, "--truth", truth_file(tmp_path), "--out", out, "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    found = scores(out)
+    assert (found["frames"], found["predicted_frames"]) == (3, 2)
+    assert found["percent_error"] == pytest.approx({"fx": 10.0, "fy": 0, "cx": 0, "cy": 0})
+    assert set(found["videos"]) == {"a", "b"}
+    # Of three frames that see the same points one is infinitely wrong, no error is beyond 172 px.
+    assert found["epe_below"]["300"] == pytest.approx(200 / 3)
+    assert found["videos"]["b"]["epe_below"]["300"] == 100
+    assert found["points"]["number"] == 100_000
+    for name in ("table.txt", "table.csv", "table.tex", "report.html"):
+        assert (out / name).stat().st_size > 0
+    assert "long" in done.output
+
+
+def test_perfect(tmp_path: Path) -> None:
+    answers = submission(tmp_path, "perfect", a={"0": CAMERA, "1": CAMERA}, b={"0": CAMERA})
+    out = tmp_path / "out"
+    done = invoke(answers, "--truth", truth_file(tmp_path), "--out", out)
+    assert done.exit_code == 0, done.output
+    found = scores(out)
+    assert found["percent_error"] == {"fx": 0, "fy": 0, "cx": 0, "cy": 0}
+    assert found["epe_below"] == dict.fromkeys(found["epe_below"], 100)
+
+
+def test_several_methods(tmp_path: Path) -> None:
+    one = submission(tmp_path, "one", a={"0": CAMERA})
+    two = submission(tmp_path, "two", b={"0": CAMERA})
+    out = tmp_path / "out"
+    done = invoke(one, two, "--truth", truth_file(tmp_path), "--out", out)
+    assert done.exit_code == 0, done.output
+    assert scores(out / "one")["predicted_frames"] == 1
+    assert scores(out / "two")["videos"]["a"]["predicted_frames"] == 0
+    table = (out / "table.txt").read_text()
+    assert "one" in table
+    assert "two" in table
+
+
+def test_groups_from_a_file(tmp_path: Path) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    (tmp_path / "groups.csv").write_text("video,place\na,indoors\nb,outdoors\n")
+    out = tmp_path / "out"
+    options = ("--truth", truth_file(tmp_path), "--groups", tmp_path / "groups.csv", "--out", out)
+    assert invoke(answers, *options).exit_code == 0
+    assert scores(out)["groups"]["place"]["indoors"]["predicted_frames"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "header"),
+        ("place\nx\n", "header"),
+        ("video,place\nc,x\n", "line 2: there is no truth of video 'c'"),
+        ("video,place\na\n", "line 2: 2 values"),
+        ("video,place\na,x,y\n", "line 2: 2 values"),
+        ("video,place\na,x\na,y\n", "line 3: video 'a' has come already"),
+        ("video,place,place\na,x,y\n", "header"),
+    ],
+)
+def test_senseless_groups(tmp_path: Path, text: str, problem: str) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    (tmp_path / "groups.csv").write_text(text)
+    options = ("--truth", truth_file(tmp_path), "--groups", tmp_path / "groups.csv")
+    done = invoke(answers, *options, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert problem in done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--size", "big"], "not a size"),
+        (["--size", "0x10"], "not a size"),
+        (["--points", "moon"], "moon"),
+        (["--points", "eth3d:nowhere"], "nowhere"),
+        (["--subsample", "0"], "subsample"),
+    ],
+)
+def test_senseless_options(tmp_path: Path, options: list[str], problem: str) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    done = invoke(answers, "--truth", truth_file(tmp_path), *options, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert problem in done.output
+
+
+def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
+    answers = submission(tmp_path, "one", c={"0": CAMERA})
+    done = invoke(answers, "--truth", truth_file(tmp_path), "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "'c'" in done.output
+    done = invoke(
+        tmp_path / "none.json", "--truth", truth_file(tmp_path), "--out", tmp_path / "out"
+    )
+    assert done.exit_code == 2
+    assert "does not exist" in done.output
+    same = [
+        submission(tmp_path / name, "one", a={"0": CAMERA}) for name in _made(tmp_path, "x", "y")
+    ]
+    done = invoke(*same, "--truth", truth_file(tmp_path), "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "two files are called one" in done.output
+
+
+def _made(folder: Path, *names: str) -> tuple[str, ...]:
+    for name in names:
+        (folder / name).mkdir()
+    return names
