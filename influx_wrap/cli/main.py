@@ -29,6 +29,7 @@ COMMANDS = {
     "annotate": "Intrinsics of every frame of a clip from its lens metadata.",
     "split": "Videos for validation and for test.",
     "export": "Intrinsics of a clip or a table, as other programs read them.",
+    "predict": "Intrinsics of videos' frames by a method, for evaluate to judge.",
     "evaluate": "How good a method's predicted intrinsics are, against the truth.",
     "submission": "Predictions for the benchmark: template, fill, validate.",
     "compare": "Original, modified and batch calibration side by side.",

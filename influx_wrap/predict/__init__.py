@@ -1,0 +1,1 @@
+"""Frames to intrinsics by other people's methods, for the benchmark to judge."""

@@ -1,0 +1,36 @@
+"""GeoCalib: a camera from one picture, from its perspective field by optimisation.
+
+The paper does not name weights or camera model: the method's defaults are taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+INSTALL = (
+    "GeoCalib needs PyTorch and its repository: "
+    "pip install torch git+https://github.com/cvg/GeoCalib."
+)
+SETTINGS = {"weights": "pinhole", "camera_model": "pinhole", "device": "auto"}
+
+
+def load(settings: dict[str, Any]) -> Any:
+    """The model with its weights."""
+    import torch
+    from geocalib import GeoCalib
+
+    device = settings["device"]
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = GeoCalib(weights=settings["weights"]).to(device)
+
+    def predict(path: str) -> dict[str, float]:
+        picture = model.load_image(path).to(device)
+        camera = model.calibrate(picture, camera_model=settings["camera_model"])["camera"]
+        (fx, fy), (cx, cy) = camera.f[0].tolist(), camera.c[0].tolist()
+        found = {"fx": fx, "fy": fy, "cx": cx, "cy": cy}
+        if settings["camera_model"] == "simple_radial":
+            found["k1"] = float(camera.dist[0, 0])
+        return found
+
+    return predict
