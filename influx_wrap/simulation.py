@@ -40,7 +40,7 @@ from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import cell_generator, simulate
-from influx_wrap.synth.lens import true_intrinsics, with_fd_jitter
+from influx_wrap.synth.lens import simulated_lens, with_fd_jitter
 from influx_wrap.synth.motion import FPS, Trajectory, jerky, standing
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_moving
 from influx_wrap.workers import WorkerDied, parallel
@@ -87,29 +87,38 @@ def simulations(
     fd_jitter: float = 0.0,
 ) -> tuple[Simulation, ...]:
     """What to simulate for ``cells``; a cell is the same whatever other cells are chosen."""
-    if abs(breathing) >= 1:
-        raise InputError(f"breathing is a share of the focal length, 0.03 say, not {breathing:g}.")
+    # The lens is the planned one, however inexactly its rings are set.
+    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
     if fd_jitter > 0:
         plan = with_fd_jitter(plan, fd_jitter, seed)
         cells = [plan.cell(cell.name) for cell in cells]
-    truth = true_intrinsics(plan, breathing=breathing, pp_offset_px=pp_offset_px)
     return tuple(
-        Simulation(plan.lens.name, plan.camera, cell, truth[cell.name], noise, seed)
+        Simulation(
+            plan.lens.name,
+            plan.camera,
+            cell,
+            lens.intrinsics(cell.lfl_mm, cell.fd_m),
+            noise,
+            seed,
+        )
         for cell in cells
     )
 
 
 def claim_folder(folder: Path, plan: Plan, noise: Noise, settings: Mapping[str, object]) -> None:
-    """Make ``folder`` a simulation's, with the plan and all settings in it.
+    """Make ``folder`` a simulation's, with the plan and all settings in it: cells that do not
+    belong together must not lie side by side."""
+    claim(folder, plan, {"noise": asdict(noise), **settings})
+    write_lens_settings(folder / "plan.json", plan)
 
-    Refuses a folder that holds anything else, or a simulation with other settings: cells
-    that do not belong together must not lie side by side.
-    """
+
+def claim(folder: Path, plan: Plan, settings: Mapping[str, object]) -> None:
+    """Write lens, camera and settings into ``folder``, unless it holds anything else or has
+    other settings, which is refused."""
     description = {
         "influx_wrap": __version__,
         "lens": asdict(plan.lens),
         "camera": asdict(plan.camera),
-        "noise": asdict(noise),
         **settings,
     }
     make_folder(folder)
@@ -125,7 +134,6 @@ def claim_folder(folder: Path, plan: Plan, noise: Noise, settings: Mapping[str, 
             f"{folder} is not empty and was not made by simulate. Choose another --out."
         )
     write_json(path, description)
-    write_lens_settings(folder / "plan.json", plan)
 
 
 @dataclass(frozen=True)
@@ -148,11 +156,8 @@ class Footage:
         return asdict(self)
 
 
-@dataclass(frozen=True, eq=False)
-class Film(ABC):
-    """A cell about to be filmed."""
-
-    simulation: Simulation
+class Rendering(ABC):
+    """Frames about to be rendered."""
 
     @property
     @abstractmethod
@@ -169,13 +174,20 @@ class Film(ABC):
         """False if the renderer needs a process of its own."""
         return True
 
-    def of_frame(self, frame: int) -> Film:
-        """What is needed of the film to render one frame, to be sent to a worker."""
+    def of_frame(self, frame: int) -> Rendering:
+        """What is needed of all this to render one frame, to be sent to a worker."""
         return self
 
     @abstractmethod
     def picture(self, frame: int) -> Picture:
         """Render a frame; ``of_frame`` suffices."""
+
+
+@dataclass(frozen=True, eq=False)
+class Film(Rendering):
+    """A cell about to be filmed."""
+
+    simulation: Simulation
 
     @abstractmethod
     def complete(self, folder: Path, footage: str) -> None:
@@ -315,9 +327,16 @@ def film(
             _shoot_stills(one, place / name, processes, report)
         else:
             name = f"clip{SUFFIXES[one.codec]}"
-            tasks = [_Shot(one, frame, None) for frame in range(one.n_frames)]
-            write_video(place / name, _shots(tasks, processes, report), FPS, one.codec)
+            shoot_video(one, place / name, one.codec, processes, report)
         one.complete(place, name)
+
+
+def shoot_video(
+    one: Rendering, path: Path, codec: str, processes: int, report: Callable[[int], None]
+) -> None:
+    """Render all frames into a video; ``report`` hears how many more are done."""
+    tasks = [_Shot(one, frame, None) for frame in range(one.n_frames)]
+    write_video(path, _shots(tasks, processes, report), FPS, codec)
 
 
 def _shoot_stills(one: Film, folder: Path, processes: int, report: Callable[[int], None]) -> None:
@@ -333,7 +352,7 @@ def _shoot_stills(one: Film, folder: Path, processes: int, report: Callable[[int
 class _Shot:
     """One frame of a film; written to ``path``, or handed back if that is None."""
 
-    film: Film
+    film: Rendering
     frame: int
     path: Path | None
 

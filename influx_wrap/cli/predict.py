@@ -6,6 +6,7 @@ import hashlib
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -175,8 +176,9 @@ def command(
     outcomes: dict[str, Outcome] = {}
     bars = _Bars(predictor.name, len(footages))
     try:
-        with bars.progress:
-            for outcome in predict_videos(footages, make, journal, jobs=jobs, progress=bars.update):
+        running = predict_videos(footages, make, journal, jobs=jobs, progress=bars.update)
+        with bars.progress, closing(running):
+            for outcome in running:
                 outcomes[outcome.name] = outcome
                 bars.finish(outcome.name)
     except KeyboardInterrupt:

@@ -26,7 +26,15 @@ from influx_wrap.cli.options import (
     planned,
     seed_option,
 )
+from influx_wrap.cli.simulate_clip import (
+    check_clip_options,
+    clip_options,
+    given,
+    option_name,
+    simulate_clip,
+)
 from influx_wrap.cli.tables import answers
+from influx_wrap.clips import ClipOptions
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec
 from influx_wrap.model.truth import Noise
@@ -57,7 +65,9 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
 
 @click.command("simulate")
 @lens_argument
-@click.option("--out", type=PATH, required=True, help="Folder, one sub-folder per cell.")
+@click.option(
+    "--out", type=PATH, required=True, help="Folder, one sub-folder per cell; or a clip's own."
+)
 @cells_option
 @click.option(
     "--noise-px",
@@ -233,6 +243,7 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     show_default=True,
     help="Flashes in the video that were not read.",
 )
+@clip_options
 @jobs_option
 @seed_option
 @click.pass_context
@@ -266,6 +277,10 @@ def command(
     hover_s: float,
     miss: int,
     extra: int,
+    clip: bool,
+    n_frames: int,
+    motion: str,
+    size: tuple[int, int] | None,
     jobs: int,
     seed: int,
 ) -> None:
@@ -273,6 +288,8 @@ def command(
 
     That is what a detector reports; or with --images or --video the footage of a board, for
     a detector to find it in. Cells of the drone become its flight at night, with --video.
+    With --clip it is one video of a textured room in which the camera walks and the lens zooms
+    or focuses, with the intrinsics of every frame, for methods that predict them.
     Rendering that was stopped goes on where it stopped when the same command is given again.
 
     \b
@@ -280,7 +297,21 @@ def command(
       influx-calib simulate canon17 --out sim --cells z3f2,z0f9 --outliers 0.02
       influx-calib simulate canon17 --out film --cells z3f2 --video --views 30
       influx-calib simulate canon17 --out night --cells z0f9 --video --halo-px 60 --miss 1
+      influx-calib simulate canon17 --out zoom --clip --size 1712x1102 --motion zoom
     """
+    check_clip_options(context)
+    if clip:
+        simulate_clip(
+            planned(context.obj, lens, camera),
+            out,
+            ClipOptions(n_frames, motion, codec, image_noise, vignetting),
+            size,
+            breathing,
+            pp_offset_px,
+            jobs,
+            seed,
+        )
+        return
     _check_combination(context, images=images, video=video)
     plan = planned(context.obj, lens, camera)
     noise = Noise(
@@ -376,9 +407,8 @@ def _check_combination(context: click.Context, *, images: bool, video: bool) -> 
     if not video:
         refused |= dict.fromkeys(VIDEO_OPTIONS, "needs --video")
     for name, reason in refused.items():
-        source = context.get_parameter_source(name)
-        if source is click.core.ParameterSource.COMMANDLINE:
-            raise InputError(f"--{name.replace('_', '-')} {reason}; leave it out.")
+        if given(context, name):
+            raise InputError(f"{option_name(context, name)} {reason}; leave it out.")
     if context.params["renderer"] == "blender":
         if video:
             raise InputError("--renderer blender makes stills only; use it with --images.")

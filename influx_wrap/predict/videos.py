@@ -14,7 +14,7 @@ import queue
 import shutil
 import threading
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +115,7 @@ def predict_videos(
     *,
     jobs: int = 1,
     progress: Progress = lambda name, done, total: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """The outcome of every video, as they are completed.
 
     ``make`` makes a predictor for each of the ``jobs`` threads, of which each has one video at a

@@ -3,10 +3,17 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from influx_wrap.annotate.gaps import Faults, find_faults
+from influx_wrap.errors import InputError
+from influx_wrap.lut.lookup import Status, make_lookup
 from influx_wrap.model.experiment import Cell, Plan
-from influx_wrap.synth.lens import true_intrinsics
+from influx_wrap.model.table import Table
+from influx_wrap.model.truth import Noise
+from influx_wrap.simulation import simulations
+from influx_wrap.synth.lens import MOTIONS, simulated_lens, true_intrinsics, turned_rings
 
 
 def test_focal_length_is_the_thin_lens_in_pixels(canon: Plan) -> None:
@@ -64,3 +71,75 @@ def test_a_lens_without_zoom_breathes_too(canon: Plan) -> None:
     prime = replace(canon, lfl_mm=canon.lfl_mm[:1], cells=cells)
     thin, breathing = true_intrinsics(prime), true_intrinsics(prime, breathing=0.02)
     assert breathing["z0f0"].fx / thin["z0f0"].fx == pytest.approx(1.02)
+
+
+def test_one_lens_at_its_cells_and_between_them(canon: Plan) -> None:
+    lens = simulated_lens(canon, breathing=0.03, pp_offset_px=(4.0, 2.0))
+    truth = true_intrinsics(canon, breathing=0.03, pp_offset_px=(4.0, 2.0))
+    for cell in canon.cells:
+        assert lens.intrinsics(cell.lfl_mm, cell.fd_m) == truth[cell.name]
+    lfl_mm = np.geomspace(17, 120, 2001)
+    values = np.array([lens.intrinsics(lfl, 3.0).array for lfl in lfl_mm.tolist()])
+    # Smooth: second differences vanish with the square of the step.
+    for name, column in (("fx", 0), ("k1", 4)):
+        second = np.abs(np.diff(values[:, column], 2)).max()
+        assert second < 5e-5 * np.ptp(values[:, column]), name
+
+
+def test_a_table_of_the_cells_agrees_between_them(canon: Plan) -> None:
+    truth = true_intrinsics(canon, breathing=0.02)
+    table = Table(
+        lens="canon17",
+        camera=canon.camera.name,
+        image_size=canon.camera.image_size,
+        pixel_um=(canon.camera.pixel_um, canon.camera.pixel_um),
+        names=tuple(cell.name for cell in canon.cells),
+        lfl_mm=np.array([cell.lfl_mm for cell in canon.cells]),
+        fd_m=np.array([cell.fd_m for cell in canon.cells]),
+        values=np.array([truth[cell.name].array for cell in canon.cells]),
+        covariance=np.zeros((len(canon.cells), 8, 8)),
+        is_drone=np.array([cell.board is None for cell in canon.cells]),
+        grid=np.array([(cell.zoom_index, cell.focus_index) for cell in canon.cells]),
+    )
+    lens = simulated_lens(canon, breathing=0.02)
+    settings = turned_rings(canon, "both", 200, np.random.default_rng(0))
+    answers = make_lookup(table, "thin-lens").query(settings.lfl_mm, settings.fd_m)
+    assert (answers.status == Status.INTERPOLATED).all()
+    pairs = zip(settings.lfl_mm.tolist(), settings.fd_m.tolist(), strict=True)
+    true = np.array([lens.intrinsics(lfl, fd).array for lfl, fd in pairs])
+    off = np.abs(answers.intrinsics - true)
+    assert (off[:, 0] / true[:, 0]).max() < 0.001
+    # k1 is a cubic in CFL, of which a table's straight lines miss h^2 / 8 of the curvature.
+    lfl_mm = np.linspace(80, 120, 41)
+    k1 = [lens.intrinsics(lfl, canon.fd_m[0]).k1 for lfl in lfl_mm.tolist()]
+    assert off[:, 4].max() < 40**2 / 8 * np.abs(np.diff(k1, 2)).max()
+
+
+def test_focus_that_is_off_does_not_change_the_lens(canon: Plan) -> None:
+    (one,) = simulations(canon, canon.cells[7:8], Noise(), seed=1, fd_jitter=0.05)
+    assert one.cell.fd_m != canon.cells[7].fd_m
+    assert one.truth == simulated_lens(canon).intrinsics(one.cell.lfl_mm, one.cell.fd_m)
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_rings_are_turned_through_their_range(canon: Plan, motion: str) -> None:
+    for seed in range(4):
+        rings = turned_rings(canon, motion, 120, np.random.default_rng(seed))
+        assert rings.frame.tolist() == list(range(120))
+        assert find_faults(rings) == Faults((), (), ())
+        moves = {"LFL": motion in ("zoom", "both"), "FD": motion in ("focus", "both")}
+        for name, values, ends in (
+            ("LFL", rings.lfl_mm, (17.0, 120.0)),
+            ("FD", rings.fd_m, (canon.fd_m[0], canon.fd_m[-1])),
+        ):
+            assert values.min() >= ends[0]
+            assert values.max() <= ends[1]
+            if moves[name]:
+                assert (values.min(), values.max()) == pytest.approx(ends, rel=2e-2)
+            else:
+                assert np.ptp(values) == 0
+
+
+def test_an_unknown_motion(canon: Plan) -> None:
+    with pytest.raises(InputError, match="no motion 'dolly'"):
+        turned_rings(canon, "dolly", 10, np.random.default_rng(0))

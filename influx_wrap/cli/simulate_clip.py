@@ -1,0 +1,135 @@
+"""``influx-calib simulate --clip``: a video whose every frame has known intrinsics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from influx_wrap.cli.options import F, image_size
+from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cli.tables import answers
+from influx_wrap.clips import (
+    METADATA,
+    VALIDATION_TRUTH,
+    ClipOptions,
+    plan_clip,
+    shoot_clip,
+    with_size,
+)
+from influx_wrap.errors import InputError
+from influx_wrap.formats.video import check_codec
+from influx_wrap.model.experiment import Plan
+from influx_wrap.simulation import claim
+from influx_wrap.synth.lens import MOTIONS, simulated_lens
+
+CLIP = ClipOptions()
+
+# What only a clip has; and all that may be said of one.
+CLIP_OPTIONS = ("n_frames", "motion", "size")
+SENSIBLE_OPTIONS = (
+    *CLIP_OPTIONS, "lens", "camera", "out", "clip", "breathing", "pp_offset_px", "image_noise",
+    "vignetting", "codec", "jobs", "seed",
+)  # fmt: skip
+
+
+def clip_options(function: F) -> F:
+    """--clip, --frames, --motion and --size."""
+    for option in (
+        click.option(
+            "--size",
+            type=image_size,
+            metavar="WIDTHxHEIGHT",
+            show_default="the camera's",
+            help="Pixels of a clip, over the width of the same sensor.",
+        ),
+        click.option(
+            "--motion",
+            type=click.Choice(MOTIONS),
+            default=CLIP.motion,
+            show_default=True,
+            help="What the lens does in a clip.",
+        ),
+        click.option(
+            "--frames",
+            "n_frames",
+            type=click.IntRange(min=2),
+            default=CLIP.n_frames,
+            show_default=True,
+            help="Length of a clip.",
+        ),
+        click.option(
+            "--clip",
+            is_flag=True,
+            help="Render one video of a textured room instead, while the lens is turned.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def given(context: click.Context, name: str) -> bool:
+    """Whether an option was given on the command line."""
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def option_name(context: click.Context, name: str) -> str:
+    """An option as it is typed."""
+    by_name = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    return by_name[name]
+
+
+def check_clip_options(context: click.Context) -> None:
+    """Refuse options that would be ignored, with --clip or without it."""
+    for name in context.params:
+        if not given(context, name):
+            continue
+        if context.params["clip"] and name not in SENSIBLE_OPTIONS:
+            option = option_name(context, name)
+            raise InputError(f"{option} has no meaning for a clip; leave it or --clip out.")
+        if not context.params["clip"] and name in CLIP_OPTIONS:
+            raise InputError(f"{option_name(context, name)} needs --clip; leave it out.")
+
+
+def simulate_clip(
+    plan: Plan,
+    out: Path,
+    options: ClipOptions,
+    size: tuple[int, int] | None,
+    breathing: float,
+    pp_offset_px: tuple[float, float],
+    jobs: int,
+    seed: int,
+) -> None:
+    """Render the clip into ``out`` and say what can be done with it."""
+    if size is not None:
+        plan = Plan(plan.lens, with_size(plan.camera, size), plan.lfl_mm, plan.fd_m, plan.cells)
+    check_codec(options.codec, plan.camera.image_size)
+    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
+    clip = plan_clip(plan, lens, options, seed)
+    settings = {
+        "clip": options.as_dict(),
+        "breathing": breathing,
+        "pp_offset_px": list(pp_offset_px),
+        "seed": seed,
+    }
+    claim(out, plan, settings)
+    try:
+        with progress_bar(Console(stderr=True)) as progress:
+            bar = progress.add_task("rendering", total=clip.n_frames)
+            video = shoot_clip(
+                clip, out, processes=jobs, report=lambda frames: progress.advance(bar, frames)
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(RESUME) from None
+    width, height = plan.camera.image_size
+    answers().print(
+        f"{clip.n_frames} frames of {plan.lens.name} in {escape(str(video))}.\n"
+        f"Predict with: influx-calib predict {escape(str(video))} --metadata "
+        f"{escape(str(out / METADATA))} --method metadata --out predictions.json\n"
+        f"Score with: influx-calib evaluate predictions.json --truth "
+        f"{escape(str(out / VALIDATION_TRUTH))} --size {width}x{height}",
+        soft_wrap=True,
+    )
