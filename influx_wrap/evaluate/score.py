@@ -24,7 +24,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, add_errors, count_seen
 from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
 from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
-from influx_wrap.model.predictions import MEI, Predictions, VideoPredictions
+from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
 
 IntArray = NDArray[np.int64]
 
@@ -188,9 +188,9 @@ def evaluate(
             f"there are predictions of video {unknown[0]!r}, but there is no truth of it "
             f"({len(unknown)} such videos). Are they of the same data set?"
         )
-    n_parameters = (
-        next(iter(predictions.videos.values())).values.shape[1] if (predictions.videos) else 8
-    )
+    if not any(known.is_interpolated.any() for known in truth.values()):
+        raise InputError("no frame of the truth counts: none of them is interpolated.")
+    n_parameters = len(PARAMETERS[predictions.kind])
     frames = {
         video: _counted(known, predictions.videos.get(video), n_parameters)
         for video, known in truth.items()

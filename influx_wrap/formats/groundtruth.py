@@ -95,6 +95,8 @@ def read_ground_truth(path: Path) -> GroundTruth:
 def read_validation(path: Path) -> dict[str, GroundTruth]:
     """Read the release's validation file, ``{video: {frame: {...}}}``."""
     file = read_json(path)
+    if not file.values:
+        raise InputError(f"{path} has no video.")
     return {video: _ground_truth(file.record(video)) for video in file.values}
 
 

@@ -150,6 +150,18 @@ def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
     assert "two files are called one" in done.output
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("{}", "has no video"), ("", "not JSON"), ("[]", "mapping"), ('{"a": {}}', "no frame")],
+)
+def test_senseless_truth(tmp_path: Path, text: str, problem: str) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    (tmp_path / "truth.json").write_text(text)
+    done = invoke(answers, "--truth", tmp_path / "truth.json", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert problem in done.output
+
+
 def _made(folder: Path, *names: str) -> tuple[str, ...]:
     for name in names:
         (folder / name).mkdir()

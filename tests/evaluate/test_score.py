@@ -285,6 +285,8 @@ def test_subsampling_takes_every_nth_frame_for_end_points_only() -> None:
 def test_predictions_of_other_videos_are_refused() -> None:
     with pytest.raises(InputError, match="'w'"):
         scored({"v": truth_of(CAMERA)}, {"w": predicted(CAMERA)})
+    with pytest.raises(InputError, match="no frame of the truth counts"):
+        scored({"v": truth_of(CAMERA, interpolated=())}, {"v": predicted(CAMERA)})
     with pytest.raises(InputError, match="0th"):
         scored({"v": truth_of(CAMERA)}, {"v": predicted(CAMERA)}, subsample=0)
 
