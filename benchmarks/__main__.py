@@ -20,6 +20,7 @@ from benchmarks import (
     led,
     nights,
     render,
+    scale,
     speed,
 )
 from benchmarks.report import verdict
@@ -30,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "render", "detection", "footage", "led", "nights", "annotate", "evaluation",
-        "kalibr", "accuracy",
+        "kalibr", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -52,6 +53,7 @@ def main() -> int:
         "annotate": lambda: annotate.run(console),
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
+        "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }
     outcome = {}

@@ -5,6 +5,9 @@ calibrated; what is on disk already and made from the same inputs is taken from 
 Footage has become an experiment before (``recordings``), or its job says why it has not.
 The parent alone writes results, so a worker that dies leaves nothing behind, and a cell
 that fails is a record like any other: the others go on.
+
+A worker of a cluster need not see the parent's disk: the files of an experiment travel to
+it with the job, those of a simulated one travel back.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from __future__ import annotations
 import logging
 import math
 import re
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +28,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from influx_wrap.calibrate.bound import cramer_rao
-from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.cluster import Cluster
+from influx_wrap.engines.engine import Engine
+from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
-from influx_wrap.formats.files import read_json
+from influx_wrap.formats.files import make_folder, read_json, write_bytes
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
 from influx_wrap.formats.recording import RECORDING, read_setting
 from influx_wrap.model.experiment import Plan
@@ -43,6 +49,9 @@ from influx_wrap.workspace import Workspace, file_hash, provenance
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+
+# An experiment is complete when the last of them is there.
+FILES = (files.TARGET, files.COORDS, files.SUCCESSES, files.TRUTH, files.EXPERIMENT)
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,7 @@ class Job:
     recording: Path | None = None
     failure: Exception | None = None
     camera: str | None = None
+    engine: Engine = field(default_factory=NativeEngine)
 
 
 @dataclass(frozen=True)
@@ -144,11 +154,13 @@ def run_campaign(
     *,
     processes: int,
     report: Callable[[Outcome], None],
+    cluster: Cluster | None = None,
 ) -> dict[str, dict[str, Json]]:
     """Records by recipe and cell, cells in the order of ``jobs``.
 
     ``stores`` has a workspace for every recipe's name. ``report`` hears of every outcome
-    as it comes, those on disk first. No answer depends on ``processes``.
+    as it comes, those on disk first. The work is done by ``processes`` on this machine, or
+    by the workers of ``cluster``; no answer depends on either.
     """
     log.info("%d cells with %s", len(jobs), ", ".join(stores))
     records: dict[str, dict[str, Json]] = {name: {} for name in stores}
@@ -175,8 +187,15 @@ def run_campaign(
                 report(Outcome(job.cell, recipe.name, record, resumed=True))
         if pending:
             remaining.append(replace(job, recipes=tuple(pending)))
-    log.info("%d cells to calibrate on %d processes", len(remaining), processes)
-    with closing(parallel(_work, remaining, processes)) as finished:
+    where = f"{processes} processes" if cluster is None else "a cluster"
+    log.info("%d cells to calibrate on %s", len(remaining), where)
+    if any(job.engine.drives_processes for job in remaining):
+        work = _here(remaining)
+    elif cluster is None:
+        work = parallel(_work, remaining, processes)
+    else:
+        work = _afar(remaining, cluster)
+    with closing(work) as finished:
         for job, outcomes in finished:
             if isinstance(outcomes, WorkerDied):
                 outcomes = [_failed(job, recipe, _death(outcomes)) for recipe in job.recipes]
@@ -198,6 +217,72 @@ def _work(job: Job) -> list[Outcome]:
         return [_calibrate(job, recipe, experiment, known) for recipe in job.recipes]
 
 
+def _here(
+    jobs: Sequence[Job],
+) -> Generator[tuple[Job, list[Outcome] | WorkerDied], None, None]:
+    """Every job with its outcomes, one by one in this process."""
+    for job in jobs:
+        yield job, _work(job)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A job for another machine, with those files of its experiment that are there."""
+
+    job: Job
+    contents: Mapping[str, bytes]
+
+
+def pack(job: Job) -> Parcel:
+    """A job as it is sent: a simulated one needs nothing but its settings."""
+    return Parcel(job, {} if job.simulation is not None else _contents(job.folder))
+
+
+def work_on_parcel(parcel: Parcel) -> tuple[list[Outcome], Mapping[str, bytes]]:
+    """What a worker of a cluster does: returns outcomes, and the files if it made them."""
+    job = parcel.job
+    with tempfile.TemporaryDirectory(prefix="influx-") as place:
+        folder = Path(place) / job.cell
+        make_folder(folder)
+        for name, data in parcel.contents.items():
+            write_bytes(folder / name, data)
+        outcomes = _work(replace(job, folder=folder))
+        return outcomes, _contents(folder) if job.simulation is not None else {}
+
+
+def _afar(
+    jobs: Sequence[Job], cluster: Cluster
+) -> Generator[tuple[Job, list[Outcome] | WorkerDied], None, None]:
+    """Every job with its outcomes, worked on by a cluster."""
+    with closing(cluster.parallel(work_on_parcel, map(pack, jobs))) as finished:
+        for parcel, answer in finished:
+            job = parcel.job
+            if isinstance(answer, WorkerDied):
+                yield job, answer
+                continue
+            outcomes, made = answer
+            if job.simulation is None and _is_unreadable(outcomes):
+                # What is wrong with files can be said only where they are.
+                outcomes = _work(job)
+            if made:
+                make_folder(job.folder)
+            for name, data in made.items():
+                write_bytes(job.folder / name, data)
+            yield job, outcomes
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    contents = {}
+    for name in FILES:
+        with suppress(OSError):
+            contents[name] = (folder / name).read_bytes()
+    return contents
+
+
+def _is_unreadable(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.record.get("stage") == "input" for outcome in outcomes)
+
+
 def _obtain(job: Job) -> StoredExperiment:
     if job.simulation is not None:
         job.simulation.write(job.folder)
@@ -211,7 +296,9 @@ def _calibrate(job: Job, recipe: Recipe, experiment: StoredExperiment, known: Js
     start = time.perf_counter()
     try:
         focal_px = thin_lens_focal_px(experiment.lfl_mm, experiment.fd_m, experiment.pixel_um)
-        answer = calibrate(experiment.observations, recipe, focal_px=focal_px, seed=job.seed)
+        answer = job.engine.calibrate(
+            experiment.observations, recipe, name=job.cell, focal_px=focal_px, seed=job.seed
+        )
     except Exception as error:
         return _failed(job, recipe, error, known)
     record = answer.as_dict() | known | {"provenance": _provenance(job, recipe)}
@@ -244,6 +331,7 @@ def _provenance(job: Job, recipe: Recipe) -> Json:
         seed=job.seed,
         inputs={name: _hash_if_readable(job.folder / name) for name in names},
         simulation=None if job.simulation is None else job.simulation.as_dict(),
+        **job.engine.provenance(),
     )
 
 
@@ -294,6 +382,12 @@ def _truth(experiment: StoredExperiment) -> Json | None:
 
 
 def _death(death: WorkerDied) -> CalibrationError:
+    if death.exitcode is None:
+        return CalibrationError(
+            "process",
+            f"no worker of the cluster finished this cell: {death.reason}",
+            "They may be out of memory or disk: see their logs, and run the same command again.",
+        )
     return CalibrationError(
         "process",
         f"the process that worked on this cell ended (exit code {death.exitcode})",

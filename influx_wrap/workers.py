@@ -33,9 +33,13 @@ _ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class WorkerDied:
-    """In place of a result: the worker ended; a negative ``exitcode`` is a signal's number."""
+    """In place of a result: the worker ended; a negative ``exitcode`` is a signal's number.
 
-    exitcode: int
+    Of workers on other machines it is not known, but there is a ``reason``.
+    """
+
+    exitcode: int | None
+    reason: str | None = None
 
 
 def parallel(

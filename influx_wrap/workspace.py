@@ -43,13 +43,20 @@ def provenance(
 ) -> dict[str, Any]:
     """What a result was made from, as plain data; ``inputs`` are hashes, None where missing."""
     return {
-        "influx_wrap": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(package) for name, package in LIBRARIES.items()},
+        **versions(),
         "seed": seed,
         "recipe": dict(recipe),
         "inputs": dict(inputs),
         **settings,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of influx_wrap, Python and the libraries on which the digits of a result depend."""
+    return {
+        "influx_wrap": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(package) for name, package in LIBRARIES.items()},
     }
 
 

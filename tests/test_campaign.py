@@ -9,6 +9,7 @@ import pytest
 from influx_wrap import campaign
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.campaign import Job, Outcome, recorded_jobs, run_campaign, simulated_jobs
+from influx_wrap.engines import native
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
@@ -53,7 +54,7 @@ def test_unexpected_errors_are_recorded_and_logged(
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(campaign, "parallel", in_this_process)
-    monkeypatch.setattr(campaign, "calibrate", calibrate)
+    monkeypatch.setattr(native, "calibrate", calibrate)
     with workspace.open():
         records, heard = run(jobs, workspace)
     assert [outcome.cell for outcome in heard] == ["z0f9", "z1f9"]

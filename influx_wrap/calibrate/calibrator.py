@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +45,9 @@ _REASONS = {
     Verdict.TOO_FEW_CORNERS: "fewer than 4 corners left after outlier removal",
 }
 _OUTLYING_VIEW = "most of its corners are outliers"
+
+Orders = Callable[[Problem, FloatArray, FloatArray], list[Rollout]]
+"""Rollouts of a problem, begun at the intrinsics (8,) and poses (V, 12) of stage 3."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +93,14 @@ def calibrate(
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
+    orders: Orders | None = None,
 ) -> Calibration:
     """Calibrate one experiment.
 
     focal_px is the first guess of the focal length (thin lens); only a recipe that
     starts from vanishing points can do without. The answer depends on the arguments
     up to ``seed``, never on ``jobs``. Raises ``CalibrationError`` if there is none.
+    ``orders`` runs the rollouts of an incremental recipe in place of our own stage 4.
     """
     _check_enough(observations)
     # Small matrices gain nothing from BLAS threads, and the sums would depend on them.
@@ -106,7 +112,7 @@ def calibrate(
             start = _Start(observations, problem, recipe, seed, focal_px, theta)
             if recipe.joint == "batch":
                 return _batch(start)
-            return _incremental(start, jobs, progress)
+            return _incremental(start, orders or _own_orders(start, jobs, progress))
         except PoseError as error:
             raise CalibrationError(
                 "pose", str(error), "Leave the view out, or check that the target file is right."
@@ -212,15 +218,24 @@ def _batch(start: _Start) -> Calibration:
     return _calibration(start, fit, fit, "batch", (), [])
 
 
-def _incremental(start: _Start, jobs: int, progress: Progress | None) -> Calibration:
+def _own_orders(start: _Start, jobs: int, progress: Progress | None) -> Orders:
+    recipe = start.recipe
+
+    def run(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
+        return run_rollouts(
+            problem, theta, poses,
+            n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
+            seed=start.seed, jobs=jobs, progress=progress,
+        )  # fmt: skip
+
+    return run
+
+
+def _incremental(start: _Start, orders: Orders) -> Calibration:
     problem, recipe = start.problem, start.recipe
     _check_answer(start.theta, "initialisation", problem.image_size)
     poses = estimate_poses(problem, start.theta)
-    rollouts = run_rollouts(
-        problem, start.theta, poses,
-        n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
-        seed=start.seed, jobs=jobs, progress=progress,
-    )  # fmt: skip
+    rollouts = orders(problem, start.theta, poses)
     chosen, inside, scores = select_rollout(rollouts)
     if chosen is None:
         raise CalibrationError(

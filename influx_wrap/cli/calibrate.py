@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import Recipe, override, recipe_named
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.cli.engine import chosen_engine, engine_options
 from influx_wrap.cli.options import (
     PATH,
     as_settings,
@@ -52,6 +52,8 @@ SHOW_PROGRESS_AFTER_S = 2.0
 )
 @recipe_options
 @click.option("--no-shuffle", is_flag=True, help="Offer the views in the file's order.")
+@engine_options
+@click.option("--bag", type=PATH, help="Pictures, for a Kalibr that takes no corners (ROS 1).")
 @seed_option
 @jobs_option
 @click.option("--out", type=PATH, required=True, help="Where the result goes, as JSON.")
@@ -68,6 +70,10 @@ def command(
     settings: tuple[tuple[str, str], ...],
     rollouts: int | None,
     no_shuffle: bool,
+    engine: str,
+    image: str | None,
+    timeout_s: float | None,
+    bag: Path | None,
     seed: int,
     jobs: int,
     out: Path,
@@ -75,18 +81,23 @@ def command(
     """Intrinsics of one experiment, with their uncertainty.
 
     The recipes influx and batch start from the lens's focal length: give --lfl-mm,
-    --fd-m and --pixel-um, or --focal-px. The recipe stock finds one itself.
+    --fd-m and --pixel-um, or --focal-px. The recipe stock finds one itself. With --engine
+    kalibr every rollout is a run of a real Kalibr; its files and logs are kept in the folder
+    OUT-kalibr.
 
     \b
     Example:
       influx-calib calibrate --target target.yaml --coords coords_2d.csv \\
           --successes successes.csv --size 3424x2202 \\
           --lfl-mm 50 --fd-m 2 --pixel-um 8.25 --out result.json
+      influx-calib calibrate ... --engine kalibr --image influx-kalibr
     """
     if no_shuffle:
         settings = (*settings, ("shuffle", "false"))
     chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
     start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
+    calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
+    calibrator.check(chosen)
     observations = read_observations(coords, successes, read_target(target), size)
     check_writable(out)
     made_from = provenance(
@@ -99,15 +110,16 @@ def command(
         },
         focal_px=start_px,
         image_size=list(size),
+        **calibrator.provenance(),
     )
     try:
         with _LateProgress(chosen.rollouts) as progress:
-            answer = calibrate(
+            answer = calibrator.calibrate(
                 observations,
                 chosen,
+                name=f"{out.stem}-{engine}",
                 focal_px=start_px,
                 seed=seed,
-                jobs=jobs,
                 progress=progress.update,
             )
     except CalibrationError as error:

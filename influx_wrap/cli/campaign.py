@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.progress import Progress
 
 from influx_wrap.campaign import Job, Outcome, run_campaign
 from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cluster import Cluster, connected
 from influx_wrap.formats.recording import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
@@ -23,6 +25,11 @@ from influx_wrap.recordings import (
 )
 from influx_wrap.views import missing_in_short
 from influx_wrap.workspace import Workspace
+
+
+def chosen_cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
+    """The cluster of --scheduler; None is for this machine."""
+    return nullcontext() if scheduler is None else connected(scheduler)
 
 
 def observe_with_progress(
@@ -120,6 +127,7 @@ def calibrate_with_progress(
     stores: Mapping[str, Workspace],
     processes: int,
     console: Console,
+    cluster: Cluster | None,
     *,
     failures: bool = True,
 ) -> dict[str, dict[str, dict[str, Any]]]:
@@ -138,7 +146,9 @@ def calibrate_with_progress(
                 console.print(f"[red]{outcome.cell} failed:[/] {escape(reason)}")
 
         try:
-            records = run_campaign(jobs, stores, processes=processes, report=report)
+            records = run_campaign(
+                jobs, stores, processes=processes, report=report, cluster=cluster
+            )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(RESUME) from None
     if resumed:

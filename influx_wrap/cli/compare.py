@@ -11,7 +11,7 @@ from rich.console import Console
 
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
 from influx_wrap.campaign import claim, simulated_jobs
-from influx_wrap.cli.campaign import calibrate_with_progress
+from influx_wrap.cli.campaign import calibrate_with_progress, chosen_cluster
 from influx_wrap.cli.options import (
     PATH,
     cells_option,
@@ -19,6 +19,7 @@ from influx_wrap.cli.options import (
     lens_argument,
     planned,
     rollouts_option,
+    scheduler_option,
     seed_option,
 )
 from influx_wrap.cli.tables import answers, compare_table
@@ -48,6 +49,7 @@ THRESHOLDS_PX = np.geomspace(0.01, 1000, 101)
 @rollouts_option
 @seed_option
 @jobs_option
+@scheduler_option
 @click.pass_obj
 def command(
     catalogue: Path | None,
@@ -58,6 +60,7 @@ def command(
     rollouts: int | None,
     seed: int,
     jobs: int,
+    scheduler: str | None,
 ) -> None:
     """Calibrate simulated cells of LENS (or of all lenses) with stock, influx and batch.
 
@@ -80,7 +83,7 @@ def command(
             root = Path("runs") / f"compare-{name}"
         else:
             root = out / name if lens == "all" else out
-        _compare(plan, Workspace(root), cells, recipes, seed, jobs)
+        _compare(plan, Workspace(root), cells, recipes, seed, jobs, scheduler)
 
 
 def _compare(
@@ -90,6 +93,7 @@ def _compare(
     recipes: dict[str, Recipe],
     seed: int,
     jobs: int,
+    scheduler: str | None,
 ) -> None:
     start = time.monotonic()
     lens = plan.lens.name
@@ -101,9 +105,9 @@ def _compare(
         f"Simulating {len(todo)} experiments of {lens} into {workspace.root / 'data'}, each "
         f"calibrated with {', '.join(recipes)}."
     )
-    with workspace.open():
+    with chosen_cluster(scheduler) as cluster, workspace.open():
         claim(workspace, plan)
-        records = calibrate_with_progress(todo, stores, jobs, console, failures=False)
+        records = calibrate_with_progress(todo, stores, jobs, console, cluster, failures=False)
         results = {
             name: [CellResult.of(record) for record in by_cell.values()]
             for name, by_cell in records.items()

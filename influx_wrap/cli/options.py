@@ -108,6 +108,16 @@ def jobs_option(function: F) -> F:
     )(function)
 
 
+def scheduler_option(function: F) -> F:
+    """--scheduler."""
+    return click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Calibrate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786, and "
+        "not in processes of this machine; the answers do not depend on it.",
+    )(function)
+
+
 def rollouts_option(function: F) -> F:
     """--rollouts."""
     return click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,7 +11,12 @@ from rich.console import Console
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
-from influx_wrap.cli.campaign import calibrate_with_progress, observe_with_progress
+from influx_wrap.cli.campaign import (
+    calibrate_with_progress,
+    chosen_cluster,
+    observe_with_progress,
+)
+from influx_wrap.cli.engine import chosen_engine, engine_options
 from influx_wrap.cli.lut import draw_table, print_judgements
 from influx_wrap.cli.options import (
     PATH,
@@ -20,9 +26,11 @@ from influx_wrap.cli.options import (
     lens_argument,
     planned,
     recipe_options,
+    scheduler_option,
     seed_option,
 )
 from influx_wrap.cli.tables import answers, run_table, run_totals
+from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import write_json, write_text
@@ -44,8 +52,10 @@ from influx_wrap.workspace import Workspace
 @click.option("--out", type=PATH, show_default="runs/LENS", help="Folder of the run.")
 @cells_option
 @recipe_options
+@engine_options
 @seed_option
 @jobs_option
+@scheduler_option
 @click.pass_obj
 def command(
     catalogue: Path | None,
@@ -57,8 +67,12 @@ def command(
     recipe: str,
     settings: tuple[tuple[str, str], ...],
     rollouts: int | None,
+    engine: str,
+    image: str | None,
+    timeout_s: float | None,
     seed: int,
     jobs: int,
+    scheduler: str | None,
 ) -> None:
     """Calibrate all cells of LENS, and say how good each is.
 
@@ -72,11 +86,21 @@ def command(
     Example:
       influx-calib run canon17
       influx-calib run canon17 --data sim --out runs/sim --recipe batch
+      influx-calib run canon17 --scheduler tcp://10.0.0.1:8786
+      influx-calib run canon17 --engine kalibr --image influx-kalibr
     """
     start = time.monotonic()
     plan = planned(catalogue, lens, camera)
     chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
     workspace = Workspace(Path("runs") / lens if out is None else out)
+    if engine != "native" and scheduler is not None:
+        raise InputError(f"--engine {engine} works on this machine: leave --scheduler out.")
+    # Cells are what is done at once with our own engine, Kalibr's runs with Kalibr.
+    calibrator = chosen_engine(
+        engine, image, timeout_s, folder=workspace.root / "kalibr",
+        jobs=1 if engine == "native" else jobs,
+    )  # fmt: skip
+    calibrator.check(chosen)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if data is None:
         simulated = simulations(plan, select_cells(plan, cells), Noise(), seed=seed)
@@ -90,11 +114,12 @@ def command(
         n_footage = sum(job.recording is not None for job in todo)
         as_footage = f", {n_footage} of them as footage" if n_footage else ""
         console.print(f"{_experiments(len(todo))} of {lens} from {data}{as_footage}.")
-    with workspace.open():
+    todo = [replace(job, engine=calibrator) for job in todo]
+    with chosen_cluster(scheduler) as cluster, workspace.open():
         claim(workspace, plan)
         todo = observe_with_progress(todo, plan, load_catalogue(catalogue).boards, jobs, console)
         stores = {chosen.name: workspace}
-        records = calibrate_with_progress(todo, stores, jobs, console)[chosen.name]
+        records = calibrate_with_progress(todo, stores, jobs, console, cluster)[chosen.name]
         results = [CellResult.of(record) for record in records.values()]
         total = totals(results)
         rows = [as_row(result) for result in results]

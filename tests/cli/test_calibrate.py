@@ -225,7 +225,7 @@ def test_unwritable_outputs_are_refused_before_the_work(
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work was begun")
 
-    monkeypatch.setattr("influx_wrap.cli.calibrate.calibrate", work)
+    monkeypatch.setattr("influx_wrap.engines.native.calibrate", work)
     for out in (tmp_path / "missing" / "result.json", tmp_path, drone / "target.yaml" / "x.json"):
         result = invoke("calibrate", *inputs(drone), *LENS, "--out", out)
         assert_mistake(result, f"{out} cannot be written")

@@ -13,6 +13,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered
 from influx_wrap.formats.files import dump_yaml, make_folder, write_text
 from influx_wrap.model.clip import Clip
+from influx_wrap.model.intrinsics import FloatArray
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -37,7 +38,12 @@ def write_camchain(clip: Clip, path: Path, advance: Callable[[], None] = lambda:
 
 def camchain(clip: Clip, row: int) -> str:
     """The YAML text of one frame."""
-    values = clip.intrinsics[row].tolist()
+    return camchain_text(clip.intrinsics[row], clip.image_size, f"/{clip.name}/image_raw")
+
+
+def camchain_text(intrinsics: FloatArray, image_size: tuple[int, int], topic: str) -> str:
+    """The YAML text of a camera with ``intrinsics`` (8,)."""
+    values = intrinsics.tolist()
     return dump_yaml(
         {
             "cam0": {
@@ -45,8 +51,8 @@ def camchain(clip: Clip, row: int) -> str:
                 "intrinsics": values[:4],
                 "distortion_model": "radtan",
                 "distortion_coeffs": values[4:],
-                "resolution": list(clip.image_size),
-                "rostopic": f"/{clip.name}/image_raw",
+                "resolution": list(image_size),
+                "rostopic": topic,
                 "cam_overlaps": [],
             }
         }

@@ -1,0 +1,1 @@
+"""Commands under Kalibr's names, with Kalibr's options, for command lines that exist already."""

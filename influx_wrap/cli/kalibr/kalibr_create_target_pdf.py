@@ -1,0 +1,104 @@
+"""``kalibr_create_target_pdf``: a board to print, true to scale."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from influx_wrap.cli.kalibr.command_line import Parser, count, positive, run
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import check_writable
+from influx_wrap.formats.kalibr import read_target, write_target
+from influx_wrap.formats.sheet import Sheet, write_sheet
+from influx_wrap.model.pattern import cell_pattern
+from influx_wrap.model.target import AprilGrid, Checkerboard
+
+NAME = "kalibr_create_target_pdf"
+NX, NY, TAG_SIZE_M, TAG_SPACING, SQUARE_M = 6, 6, 0.08, 0.3, 0.05
+"""What Kalibr draws unless told otherwise."""
+MIN_MARGIN_MM = 10.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit code."""
+    return run(_work, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        NAME,
+        "Write NAME.pdf, a board on a sheet just large enough for it, and NAME.yaml, which "
+        "describes it. Print at 100 %.",
+        f"{NAME} --type apriltag --nx 6 --ny 6 --tsize 0.08 --tspace 0.3 board",
+    )
+    parser.add_argument("name", nargs="?", default="target", metavar="NAME", help="of the files")
+    parser.add_argument(
+        "--type", required=True, choices=("apriltag", "checkerboard"), help="what is on the board"
+    )
+    parser.add_argument(
+        "--nx", type=count, default=NX, help=f"tags, or inner corners, per row ({NX})"
+    )
+    parser.add_argument(
+        "--ny", type=count, default=NY, help=f"tags, or inner corners, per column ({NY})"
+    )
+    parser.add_argument(
+        "--tsize", type=positive, metavar="M", help=f"a tag's width in metres ({TAG_SIZE_M:g})"
+    )
+    parser.add_argument(
+        "--tspace",
+        type=positive,
+        metavar="SHARE",
+        help=f"gap between tags, in tag widths ({TAG_SPACING:g})",
+    )
+    for option, side in (("--csx", "width"), ("--csy", "height")):
+        parser.add_argument(
+            option, type=positive, metavar="M", help=f"a square's {side} in metres ({SQUARE_M:g})"
+        )
+    return parser
+
+
+def _work(arguments: Sequence[str]) -> None:
+    options = _parser().parse_args(arguments)
+    target = _target(options)
+    stem = options.name.removesuffix(".pdf")
+    sheet_path, target_path = Path(f"{stem}.pdf"), Path(f"{stem}.yaml")
+    for path in (sheet_path, target_path):
+        check_writable(path)
+    if target_path.exists() and read_target(target_path) != target:
+        raise InputError(f"{target_path} describes another target: remove it, or rename it.")
+    sheet = _sheet(target)
+    write_sheet(sheet_path, sheet)
+    write_target(target_path, target)
+    print(sheet.title)
+    for path in (sheet_path, target_path):
+        print(f"written: {path}")
+
+
+def _target(options: argparse.Namespace) -> AprilGrid | Checkerboard:
+    squares = {"--csx": options.csx, "--csy": options.csy}
+    tags = {"--tsize": options.tsize, "--tspace": options.tspace}
+    for name, value in (squares if options.type == "apriltag" else tags).items():
+        if value is not None:
+            raise InputError(f"{name} means nothing for --type {options.type}: leave it out.")
+    if options.type == "apriltag":
+        return AprilGrid(
+            options.nx, options.ny, options.tsize or TAG_SIZE_M, options.tspace or TAG_SPACING
+        )
+    return Checkerboard(options.nx, options.ny, options.csx or SQUARE_M, options.csy or SQUARE_M)
+
+
+def _sheet(target: AprilGrid | Checkerboard) -> Sheet:
+    """Paper with white around the pattern: a square or half a tag, which detectors want."""
+    pattern = cell_pattern(target)
+    if isinstance(target, AprilGrid):
+        margin_mm = 1e3 * target.tag_size_m / 2
+    else:
+        margin_mm = 1e3 * max(target.col_spacing_m, target.row_spacing_m)
+    around_mm = 2 * max(margin_mm, MIN_MARGIN_MM)
+    width_mm, height_mm = (1e3 * float(side[-1] - side[0]) for side in (pattern.x_m, pattern.y_m))
+    return Sheet(width_mm + around_mm, height_mm + around_mm, target)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

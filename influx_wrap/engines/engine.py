@@ -1,0 +1,43 @@
+"""What an engine is: observations and a recipe in, a ``Calibration`` out."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from influx_wrap.calibrate.recipe import Recipe
+from influx_wrap.calibrate.result import Calibration
+from influx_wrap.calibrate.rollouts import Progress
+from influx_wrap.model.observations import Observations
+
+
+class Engine(Protocol):
+    """Someone who calibrates.
+
+    An engine that drives processes of its own is not to be sent to a worker process: it does
+    several things at once by itself, and has to clean up when it is interrupted.
+    """
+
+    @property
+    def drives_processes(self) -> bool:
+        """Whether the work is done by processes that the engine starts."""
+
+    def check(self, recipe: Recipe) -> None:
+        """Refuse a recipe that the engine cannot follow, and find out that it is there."""
+
+    def calibrate(
+        self,
+        observations: Observations,
+        recipe: Recipe,
+        *,
+        name: str,
+        focal_px: float | None,
+        seed: int,
+        progress: Progress | None = None,
+    ) -> Calibration:
+        """Calibrate one experiment; raises ``CalibrationError`` if there is no answer.
+
+        ``name`` is the experiment's, for what the engine leaves on disk.
+        """
+
+    def provenance(self) -> dict[str, Any]:
+        """What a result depends on besides our own versions, recipe and inputs."""

@@ -1,0 +1,307 @@
+"""A Kalibr that is driven: what it is asked, what its answers become, and all that goes wrong."""
+
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
+from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.engines.kalibr import LocalKalibr
+from influx_wrap.engines.kalibr_engine import KalibrCalibration, KalibrEngine
+from influx_wrap.errors import InputError
+from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.model.target import PointCloud
+from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene
+from tests.engines.standin import UPSTREAM_HELP, install
+
+SCENE = board_scene(3, 12)
+INFLUX = replace(RECIPES["influx"], rollouts=6)
+FOCAL_PX = 1080.5
+ALL_VIEWS = "Kalibr does not say which views it kept: residuals are of all views"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """``engine(by_seed={...})``: an engine whose Kalibr is the stand-in."""
+
+    def make(timeout_s: float = 60.0, bag: Path | None = None, **facts: Any) -> KalibrEngine:
+        folder = install(tmp_path / "bin", CAMERA.array, IMAGE_SIZE, **facts)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        return KalibrEngine(LocalKalibr(), tmp_path / "runs", 2, timeout_s, bag)
+
+    return make
+
+
+def run(engine: KalibrEngine, recipe: Recipe = INFLUX, seed: int = 7) -> KalibrCalibration:
+    return engine.calibrate(SCENE.observations, recipe, name="z0f0", focal_px=FOCAL_PX, seed=seed)
+
+
+def asked(tmp_path: Path, k: int) -> dict[str, Any]:
+    text = (tmp_path / "runs" / "z0f0" / f"rollout-{k:03d}" / "asked.json").read_text()
+    values: dict[str, Any] = json.loads(text)
+    return values
+
+
+def test_answer(engine: Any, tmp_path: Path) -> None:
+    progress: list[int] = []
+    answer = engine().calibrate(
+        SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7, progress=progress.append
+    )
+    assert progress == [1, 2, 3, 4, 5, 6]
+    values = np.array([report.intrinsics.array for report in answer.rollouts])
+    # The paper's choice, by hand.
+    low, high = np.percentile(values[:, :4], [25, 75], axis=0)
+    distance = np.maximum(low - values[:, :4], values[:, :4] - high)
+    inside = np.flatnonzero((distance <= 1.5 * (high - low)).all(axis=1))
+    medians = np.median(values[inside, :4], axis=0)
+    deviations = np.abs(values[inside, :4] / medians - 1).sum(axis=1)
+    assert answer.selected == inside[np.argmin(deviations)]
+    assert np.array_equal(answer.intrinsics.array, values[answer.selected])
+    np.testing.assert_allclose(answer.intrinsics.array, CAMERA.array, rtol=1e-4)
+    assert answer.residuals.rms_px == pytest.approx(0.1, rel=0.1)
+    assert answer.warnings == (ALL_VIEWS,)
+    record = answer.as_dict()
+    json.dumps(record, allow_nan=False)
+    runs = record["engine"]["runs"]
+    assert [r["seed"] for r in runs] == [7000, 7001, 7002, 7003, 7004, 7005]
+    sigma = runs[0]["sigma"]
+    assert [sigma["fx"], sigma["cy"], sigma["k1"], sigma["p2"]] == [1.0, 4.0, 0.1, 0.4]
+    assert record["rollouts"][0]["views_used"] is None
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_what_it_is_asked(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(engine())
+    folder = tmp_path / "runs" / "z0f0"
+    told = asked(tmp_path, 3)
+    assert told["arguments"] == [
+        *("--target", f"{folder}/target.yaml", "--models", "pinhole-radtan"),
+        *("--topics", "/cam0/image_raw", "--dont-show-report"),
+        *("--detection-coords", f"{folder}/coords_2d.csv"),
+        *("--detection-successes", f"{folder}/successes.csv"),
+        *("--image-width", "1280", "--image-height", "960"),
+        *("--report-dir", f"{folder}/rollout-003", "--init-mode", "fixed_point"),
+    ]
+    assert told["environment"]["FOCAL_LENGTH_GUESS"] == "1080.5"
+    assert told["environment"]["INFLUX_SEED"] == "7003"
+    assert told["environment"]["MPLBACKEND"] == "Agg"
+    target = read_target(folder / "target.yaml")
+    read = read_observations(folder / "coords_2d.csv", folder / "successes.csv", target, IMAGE_SIZE)
+    assert np.array_equal(read.valid, SCENE.observations.valid)
+    np.testing.assert_allclose(
+        read.uv[read.valid], SCENE.observations.uv[read.valid], rtol=0, atol=1e-9
+    )
+    assert (folder / "rollout-003" / "kalibr.log").read_text() == "seed 7003\n"
+
+
+def test_a_recipe_becomes_options(
+    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOCAL_LENGTH_GUESS", "1")
+    settings = {
+        "rollouts": "1",
+        "shuffle": "false",
+        "information_gain_bits": "0.5",
+        "min_views_outlier": "30",
+        "remove_outliers": "false",
+    }
+    run(engine(), override(RECIPES["stock"], settings))
+    told = asked(tmp_path, 0)
+    assert told["arguments"][-8:] == [
+        *("--init-mode", "default", "--no-shuffle", "--mi-tol", "0.5"),
+        *("--min-views-outlier", "30", "--no-outliers-removal"),
+    ]
+    # Stock finds its focal length itself, whatever is in the caller's environment.
+    assert told["environment"]["FOCAL_LENGTH_GUESS"] is None
+
+
+def test_bad_runs_cost_only_themselves(engine: Any, tmp_path: Path) -> None:
+    values = CAMERA.array.tolist()
+    misdeeds = ("crash", "kill", "hang", "nothing", "rubbish", "abort", [-5.0, *values[1:]])
+    behaviours = {str(7000 + k): misdeed for k, misdeed in enumerate((*misdeeds, values[:7]))}
+    answer = run(engine(timeout_s=1.0, by_seed=behaviours), replace(INFLUX, rollouts=10))
+    failures = [report.failure for report in answer.runs]
+    assert failures[8:] == [None, None]
+    assert failures[0] == "ended with exit code 1 (Initialization of focal length failed)"
+    assert failures[1].startswith("was killed, from outside or because memory ran out")
+    assert failures[2] == "did not end within 1 s (seed 7002)"
+    assert failures[3] == "ended well but left no camchain (seed 7003)"
+    assert failures[4].startswith("left a result that cannot be used: cam-camchain.yaml, line")
+    assert failures[5].startswith("was ended by signal 6")
+    assert "a focal length must be positive" in failures[6]
+    assert "distortion_coeffs must be 4 numbers, got 3" in failures[7]
+    assert answer.selected in (8, 9)
+    assert answer.rollouts[0].intrinsics is None
+    warning, about_views = answer.warnings
+    assert about_views == ALL_VIEWS
+    assert warning.startswith("8 of 10 runs of Kalibr failed; run 0 ended with exit code 1")
+    assert "z0f0/rollout-000/kalibr.log" in warning
+    log = tmp_path / "runs" / "z0f0" / "rollout-000" / "kalibr.log"
+    assert "focal length failed" in log.read_text()
+    with pytest.raises(ProcessLookupError):
+        os.kill(asked(tmp_path, 2)["pid"], 0)
+    json.dumps(answer.as_dict(), allow_nan=False)
+
+
+def test_all_runs_bad(engine: Any) -> None:
+    crashing = {str(seed): "crash" for seed in range(7000, 7006)}
+    with pytest.raises(CalibrationError) as caught:
+        run(engine(by_seed=crashing))
+    assert caught.value.stage == "kalibr"
+    assert "no run of 6 gave a result; run 0 ended with exit code 1" in caught.value.reason
+    assert "z0f0/rollout-000/kalibr.log" in caught.value.advice
+
+
+def test_fallback_is_our_own_initialisation(engine: Any) -> None:
+    off_centre = replace(CAMERA, cx=CAMERA.cx + 40).array
+    behaviours = {str(seed): off_centre.tolist() for seed in range(7000, 7006)}
+    answer = run(engine(by_seed=behaviours))
+    ours = calibrate(SCENE.observations, replace(INFLUX, rollouts=1), focal_px=FOCAL_PX)
+    assert answer.selected == "initialization"
+    assert answer.intrinsics == ours.stages["initialisation"]
+    assert "% off the centre" in answer.warnings[0]
+    assert "influx_wrap's" in answer.warnings[1]
+
+
+def test_fences_and_choice_are_those_of_our_own_rollouts(engine: Any) -> None:
+    outlier = replace(CAMERA, fx=1.2 * CAMERA.fx).array
+    answer = run(engine(by_seed={"7002": outlier.tolist()}))
+    assert not answer.rollouts[2].inside_fences
+    assert answer.rollouts[2].score is None
+    assert answer.selected != 2
+
+
+def test_answers_do_not_depend_on_what_was_there(engine: Any, tmp_path: Path) -> None:
+    first = run(engine(), replace(INFLUX, rollouts=3))
+    left = tmp_path / "runs" / "z0f0" / "rollout-000" / "old-camchain.yaml"
+    left.write_text("cam0: {}")
+    theirs = tmp_path / "runs" / "z0f0" / "notes.txt"
+    theirs.write_text("mine")
+    again = run(engine(), replace(INFLUX, rollouts=2))
+    assert again.runs[0].failure is None
+    assert again.rollouts[0].intrinsics == first.rollouts[0].intrinsics
+    assert not (tmp_path / "runs" / "z0f0" / "rollout-002").exists()
+    assert theirs.exists()
+
+
+def test_points_come_without_keys_of_our_own(engine: Any, tmp_path: Path) -> None:
+    grid = SCENE.observations.target
+    cloud = PointCloud(grid.points, point_sigma=1e-4)
+    observations = replace(SCENE.observations, target=cloud)
+    engine().calibrate(
+        observations, replace(INFLUX, rollouts=1), name="z0f0", focal_px=FOCAL_PX, seed=7
+    )
+    text = (tmp_path / "runs" / "z0f0" / "target.yaml").read_text()
+    assert "pointcloud" in text
+    assert "pointSigma" not in text
+
+
+def test_interrupted(engine: Any, tmp_path: Path) -> None:
+    """Ctrl-C, as the progress of a first run that ends: nothing goes on behind our back."""
+    hanging = {str(seed): "hang" for seed in range(7001, 7006)}
+    kalibr = engine(by_seed=hanging)
+
+    def interrupt(done: int) -> None:
+        while not (tmp_path / "runs/z0f0/rollout-001/asked.json").exists():
+            time.sleep(0.01)
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kalibr.calibrate(
+            SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7, progress=interrupt
+        )
+    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
+    with pytest.raises(ProcessLookupError):
+        os.kill(asked(tmp_path, 1)["pid"], 0)
+    assert not (tmp_path / "runs/z0f0/rollout-005").exists()
+
+
+def test_our_own_command_as_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "kalibr_calibrate_cameras"
+    module = "influx_wrap.cli.kalibr.kalibr_calibrate_cameras"
+    script.write_text(f"#!{sys.executable}\nfrom {module} import main\nmain()\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    recipe = replace(INFLUX, rollouts=1)
+    answer = run(KalibrEngine(LocalKalibr(), tmp_path / "runs"), recipe)
+    alone = calibrate(SCENE.observations, recipe, focal_px=FOCAL_PX, seed=7000)
+    assert answer.runs[0].failure is None
+    # Corners travel with nine decimals.
+    np.testing.assert_allclose(
+        answer.intrinsics.array, alone.intrinsics.array, rtol=1e-6, atol=1e-8
+    )
+
+
+class TestUpstream:
+    """Upstream's Kalibr: a bag, the focal length typed, results beside the bag."""
+
+    RECIPE = override(RECIPES["influx"], {"initialise": "single", "rollouts": "2"})
+
+    @pytest.fixture
+    def bag(self, tmp_path: Path) -> Path:
+        path = tmp_path / "film.bag"
+        path.write_text("pictures")
+        return path
+
+    def test_answer(self, engine: Any, tmp_path: Path, bag: Path) -> None:
+        answer = run(engine(help=UPSTREAM_HELP, bag=bag), self.RECIPE)
+        assert [report.failure for report in answer.runs] == [None, None]
+        told = asked(tmp_path, 1)
+        report = tmp_path / "runs/z0f0/rollout-001"
+        assert told["arguments"][-2:] == ["--bag", str(report / "film.bag")]
+        assert "--detection-coords" not in told["arguments"]
+        assert told["typed"] == "1080.5\n"
+        assert told["environment"]["KALIBR_MANUAL_FOCAL_LENGTH_INIT"] == "1"
+        assert (report / "film-camchain.yaml").exists()
+        assert not (report / "film.bag").exists()
+        assert bag.read_text() == "pictures"
+
+    def test_refusals(self, engine: Any, bag: Path) -> None:
+        with pytest.raises(InputError, match=r"takes no corners.*--bag"):
+            run(engine(help=UPSTREAM_HELP), self.RECIPE)
+        with pytest.raises(InputError, match="not a file"):
+            run(engine(help=UPSTREAM_HELP, bag=bag.with_name("no.bag")), self.RECIPE)
+        with pytest.raises(InputError, match="initialise=single"):
+            run(engine(help=UPSTREAM_HELP, bag=bag))
+        with pytest.raises(InputError, match="leave --bag out"):
+            run(engine(bag=bag), self.RECIPE)
+
+
+def test_refused_recipes(engine: Any) -> None:
+    with pytest.raises(InputError, match="takes all at once"):
+        run(engine(), RECIPES["batch"])
+    with pytest.raises(InputError, match="no option for outlier_sigmas"):
+        run(engine(), override(RECIPES["influx"], {"outlier_sigmas": "3"}))
+
+
+def test_another_kalibr_is_another_provenance(engine: Any, tmp_path: Path) -> None:
+    kalibr = engine()
+    before = kalibr.provenance()
+    assert engine().provenance() == before
+    with (tmp_path / "bin" / "kalibr_calibrate_cameras").open("a") as script:
+        script.write("# newer\n")
+    assert kalibr.provenance() != before
+
+
+def test_no_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"not on the PATH.*--image"):
+        LocalKalibr()
+
+
+def test_a_kalibr_that_cannot_start(engine: Any) -> None:
+    broken = engine(help="ImportError: no module named rospy", help_code=1)
+    with pytest.raises(InputError, match=r"--help of .* ended with exit code 1 .ImportError"):
+        broken.check(INFLUX)
