@@ -16,6 +16,7 @@ SYSTEM_PACKAGES += libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libsm6 l
 SYSTEM_PACKAGES += openssh-server openssh-client # the link to the drone
 SYSTEM_PACKAGES += chromium # pages in a browser
 SYSTEM_PACKAGES += texlive-latex-base texlive-latex-recommended # tables in LaTeX
+SYSTEM_PACKAGES += podman runc debootstrap python3 # the image
 
 # Empty ones are left to the command's own defaults.
 DATA ?=
@@ -24,15 +25,55 @@ RECIPE ?=
 JOBS ?=
 COMMON := $(if $(OUT),--out "$(OUT)") $(if $(JOBS),--jobs $(JOBS))
 
+# IN=docker does the work in the image. A client alone is no engine: ask who answers.
+IN ?=
+IMAGE ?= influx_wrap
+ENGINE ?= $(shell for engine in docker podman; do $$engine info >/dev/null 2>&1 && echo $$engine && break; done)
+# For builds behind a proxy, from another BASE: --build-arg, --network, --volume.
+IMAGE_FLAGS ?=
+IMAGE_EXTRAS := video
+
 .DEFAULT_GOAL := help
-.PHONY: help calibrate demo compare test test-system system-packages bench lint clean
+.PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench lint clean
 
 help: ## this list
-	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N]"
+	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N] [IN=docker]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
+ifeq ($(IN),)
 calibrate: $(STAMP) ## calibrate all cells of LENS; simulated, or those in DATA
 	$(BIN)/influx-calib run "$(LENS)" $(COMMON) $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE))
+else ifeq ($(IN),docker)
+calibrate: calibrate-in-docker
+else
+$(error IN=$(IN) is not known; IN=docker works in the image, without it the work is done in .venv)
+endif
+
+# The caller's user inside is the caller outside; a rootless podman has to be told so.
+HOST_OUT := $(or $(OUT),runs/$(LENS))
+calibrate-in-docker: engine
+	@[ -z "$(DATA)" ] || [ -d "$(DATA)" ] || { \
+	echo "DATA=$(DATA) is not a folder; it is a folder with one folder per cell."; exit 1; }
+	@$(ENGINE) image inspect "$(IMAGE)" >/dev/null 2>&1 || $(MAKE) image
+	@mkdir -p "$(HOST_OUT)"
+	@echo "Inside, $(HOST_OUT) is /out$(if $(DATA), and $(DATA) is /data)."
+	$(ENGINE) run --rm --network none --read-only --tmpfs /tmp:mode=1777 \
+	--cap-drop all --security-opt no-new-privileges --user "$$(id -u):$$(id -g)" \
+	$$([ "$(notdir $(ENGINE))" != podman ] || [ "$$(id -u)" -eq 0 ] || echo --userns keep-id) \
+	--volume "$$(realpath "$(HOST_OUT)"):/out" $(if $(DATA),--volume "$$(realpath "$(DATA)"):/data:ro") \
+	"$(IMAGE)" influx-calib run "$(LENS)" --out /out $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(DATA),--data /data) $(if $(RECIPE),--recipe $(RECIPE))
+
+image: engine ## the image that IN=docker works in; ENGINE=docker|podman
+	$(ENGINE) build --file docker/Dockerfile --tag "$(IMAGE)" $(IMAGE_FLAGS) .
+
+engine:
+	@[ -n "$(ENGINE)" ] || { \
+	echo "Neither docker nor podman answers: install one of them, or start its service. Without IN=docker the work needs neither."; exit 1; }
+
+lock: $(STAMP) ## bring docker/requirements.txt up to date with pyproject.toml
+	echo "setuptools>=77" | $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
+	--custom-compile-command "make lock" $(IMAGE_EXTRAS:%=--extra %) pyproject.toml - --output-file docker/requirements.txt
 
 demo: $(STAMP) ## from a rendered video of a board to intrinsics, in two minutes
 	$(BIN)/influx-calib simulate canon17 --cells z6f5 --video --views 16 --out runs/demo-film
