@@ -84,7 +84,7 @@ compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lens
 	$(BIN)/influx-calib compare "$(LENS)" $(COMMON)
 
 test: $(STAMP) ## the tests that need nothing but Python
-	$(BIN)/pytest -n 2 -m "not system"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not system"
 
 test-system: $(STAMP) $(BLENDER_STAMP) system-packages ## the tests that need Debian packages, and Blender
 	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)
