@@ -91,28 +91,3 @@ def add_errors(
             bins[i] = where if seen else UNSEEN
         for i in range(n):
             histogram[bins[i]] += weight
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
-def count_seen(
-    a: FloatArray, b: FloatArray, true: FloatArray, fold: float, size: FloatArray
-) -> int:
-    """How many of the directions (n,) the true camera (8,) sees."""
-    fx, fy, cx, cy, k1, k2, p1, p2 = true
-    right, bottom = size[0] - 0.5, size[1] - 0.5
-    count = 0
-    for i in range(len(a)):
-        x, y = a[i], b[i]
-        xx, yy, xy = x * x, y * y, x * y
-        r2 = xx + yy
-        radial = 1.0 + r2 * (k1 + k2 * r2)
-        slope = 2.0 * k1 + 4.0 * k2 * r2
-        u = fx * (x * radial + 2.0 * p1 * xy + p2 * (r2 + 2.0 * xx)) + cx
-        v = fy * (y * radial + p1 * (r2 + 2.0 * yy) + 2.0 * p2 * xy) + cy
-        along = radial + xx * slope + 2.0 * p1 * y + 6.0 * p2 * x
-        across = xy * slope + 2.0 * p1 * x + 2.0 * p2 * y
-        down = radial + yy * slope + 6.0 * p1 * y + 2.0 * p2 * x
-        seen = (r2 < fold) & (along * down - across * across > 0.0)
-        seen &= (u >= -0.5) & (v >= -0.5) & (u <= right) & (v <= bottom)
-        count += seen
-    return count

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, add_errors, count_seen
+from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
 from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
 from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
@@ -399,14 +399,16 @@ def _errors_of(
     folds = fold**2, fold_radii(predicted) ** 2
     for k, times in enumerate(chunk.times.tolist()):
         a, b, wide = (values[: ends[k]] for values in (directions.a, directions.b, directions.wide))
-        if answered[k]:
-            both = np.array([folds[0][k], folds[1][k]])
-            add_errors(
-                a, b, wide, chunk.true[k], predicted[k], is_mei, both, size,
-                float(BINS_PER_PX), times, histogram,
-            )  # fmt: skip
-        else:
-            histogram[INFINITE] += times * count_seen(a, b, chunk.true[k], folds[0][k], size)
+        camera, is_other = (predicted[k], is_mei) if answered[k] else (chunk.true[k], False)
+        both = np.array([folds[0][k], folds[1][k] if answered[k] else folds[0][k]])
+        # Without an answer only the number of points seen matters: one bin takes them all.
+        bins = histogram if answered[k] else np.zeros(FIRST + 1, dtype=np.int64)
+        add_errors(
+            a, b, wide, chunk.true[k], camera, is_other, both, size,
+            float(BINS_PER_PX), times, bins,
+        )  # fmt: skip
+        if not answered[k]:
+            histogram[INFINITE] += bins.sum() - bins[UNSEEN]
     return histogram
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,7 +31,7 @@ from influx_wrap.predict.predictor import (
 )
 
 
-class _Trivial:
+class _Trivial(ABC):
     """Answers all frames at once."""
 
     kind = RAD_TAN
@@ -40,10 +41,11 @@ class _Trivial:
         progress(len(predicted.answers.frames), len(predicted.answers.frames))
         return predicted
 
+    @abstractmethod
     def _answers(self, footage: Footage) -> Predicted:
-        raise NotImplementedError
+        """For all frames of the footage."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - there is nothing to override
         """Nothing is open."""
 
 
