@@ -20,7 +20,6 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pairs import REVIEW, REVIEW_COLUMNS, ReviewRow
 from influx_wrap.observe.frames import FrameSource, Picture
-from influx_wrap.report.led_review_page import BODY, SCRIPT, STYLE
 from influx_wrap.report.page import page
 
 CROP_PX, WIDE_CROP_PX = 192, 448
@@ -86,8 +85,7 @@ def write_review_page(
         ],
         "title": title,
     }
-    text = page("Review of a flight", style=STYLE, body=BODY, script=SCRIPT, data=data)
-    write_text(path, text)
+    write_text(path, page("led_review", "Review of a flight", data))
 
 
 def _shown(frame: int, picture: Picture, card: Card) -> dict[str, object]:

@@ -31,7 +31,6 @@ from influx_wrap.evaluate.score import (
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.page import page
-from influx_wrap.report.score_page_template import BODY, SCRIPT, STYLE
 from influx_wrap.report.score_table import (
     FRAMES_HEADING,
     HEADINGS,
@@ -61,7 +60,7 @@ def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Write the page. A video's truth is that of the first evaluation that has it."""
     content = _content(in_order(evaluations))
     title = "Scores of predicted intrinsics"
-    write_text(path, page(title, style=STYLE, body=BODY, script=SCRIPT, data=content))
+    write_text(path, page("scores", title, content))
 
 
 def _content(evaluations: Sequence[Evaluation]) -> dict[str, object]:

@@ -1,110 +1,3 @@
-"""The page of scores without its content: ``report.page`` puts them together."""
-
-STYLE = """
-:root { --m0: #0072b2; --m1: #d55e00; --m2: #00805f; --m3: #b5488a; --m4: #a06a00; --m5: #5b4fc4;
-  --m6: #7a6a58; }
-@media (prefers-color-scheme: dark) {
-  :root { --m0: #56b4e9; --m1: #ff8a4c; --m2: #2fc79a; --m3: #e58fc0; --m4: #f0b429;
-    --m5: #a59cff; --m6: #c4b5a2; }
-}
-h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
-#used { margin: 0; padding: 0; list-style: none; color: var(--quiet); }
-.wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line);
-  border-radius: 6px; margin: 0 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: .3rem .5rem; text-align: right; white-space: nowrap; vertical-align: top;
-  font-variant-numeric: tabular-nums; }
-tbody tr { border-top: 1px solid var(--line); }
-th.name, td.name { text-align: left; white-space: normal; overflow-wrap: anywhere;
-  min-width: 8rem; }
-th button { border: 0; padding: 0; background: none; font-weight: 600; text-align: inherit; }
-th { vertical-align: bottom; white-space: normal; }
-th button::after { content: " \\2195"; color: var(--quiet); }
-th[aria-sort="ascending"] button::after { content: " \\2191"; color: var(--mark); }
-th[aria-sort="descending"] button::after { content: " \\2193"; color: var(--mark); }
-td small { display: block; color: var(--quiet); }
-td .bar { display: block; height: 3px; margin: 2px 0 0 auto; background: var(--mark); }
-.best { font-weight: 700; }
-.swatch { width: 1.6rem; height: .7rem; margin-right: .4rem; vertical-align: baseline; }
-.tools { display: flex; gap: .4rem .8rem; flex-wrap: wrap; align-items: center;
-  margin: 0 0 .6rem; }
-.tools label { color: var(--quiet); }
-#filter { width: 14rem; }
-.tools > * { max-width: 100%; }
-.legend { list-style: none; margin: .4rem 0 0; padding: 0; }
-.legend li { overflow-wrap: anywhere; }
-.legend .words { color: var(--quiet); }
-.plot { position: relative; margin: .3rem .6rem 1.4rem 4rem; touch-action: pan-y; }
-.plot svg { display: block; width: 100%; background: var(--paper); overflow: visible; }
-.plot path { fill: none; stroke-width: 2px; vector-effect: non-scaling-stroke; }
-.plot .grid { stroke: var(--line); stroke-width: 1px; }
-.plot .threshold { stroke: var(--warn); stroke-width: 1.5px; stroke-dasharray: 2 3; }
-.plot .range { stroke-width: 1.5px; fill-opacity: .3; stroke-linejoin: round; }
-.plot .none { stroke: none; }
-.plot .some { stroke: none; opacity: .45; }
-.tick { position: absolute; color: var(--quiet); font-size: .8rem; line-height: 1;
-  white-space: nowrap; }
-.tick.y { right: 100%; margin-right: .4rem; transform: translateY(-50%); }
-.tick.x { top: 100%; margin-top: .35rem; transform: translateX(-50%); }
-.tick.x.first { transform: none; }
-.tick.x.last { transform: translateX(-100%); }
-.tick.mark { color: var(--warn); bottom: .3rem; margin-left: .3rem; }
-.tick.beyond { right: .3rem; color: var(--warn); }
-.cursor { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--ink);
-  pointer-events: none; }
-.readout { min-height: 1.4em; color: var(--quiet); overflow-wrap: anywhere; }
-#curves .plot svg { height: 20rem; }
-.strip .plot { min-height: 6rem; }
-.empty { color: var(--quiet); margin: .3rem 0 0; }
-@media (max-width: 40rem) {
-  header { position: static; }
-  main { padding: .6rem .6rem 4rem; }
-  #curves .plot svg { height: 14rem; }
-}
-@media print { header { position: static; } .tools { display: none; } }
-"""
-
-BODY = """<header><h1>Scores of predicted intrinsics</h1></header>
-<main>
-<ul id="used"></ul>
-<p class="help">Per-cent errors are means over the frames with a prediction, so look at how many
-there are. EPE is the distance between a point's projections with true and with predicted
-intrinsics; without a prediction it is infinite. In brackets: 95 % confidence, by drawing videos.
-</p>
-<div id="table"></div>
-<section id="curves">
-<h2>End-point errors: share of the pairs below</h2>
-<div class="tools">
-<button type="button" id="axis" aria-pressed="true">Logarithmic axis</button>
-<span class="help" style="margin:0"><kbd>l</kbd> axis, <kbd>&larr;</kbd> <kbd>&rarr;</kbd> read
-the curves off</span>
-</div>
-<div class="card" id="chart" tabindex="0"></div>
-</section>
-<section id="groups"></section>
-<section>
-<h2>Videos: focal length over time</h2>
-<p class="help">fx in pixels, logarithmic. A column of several frames shows all from the lowest to
-the highest; bars below mark frames without a prediction, paler where others of the same column
-have one. <kbd>/</kbd> filter, <kbd>n</kbd> <kbd>p</kbd> next and previous video,
-<kbd>&larr;</kbd> <kbd>&rarr;</kbd> read off.</p>
-<div class="tools">
-<label for="filter">Filter</label> <input id="filter" type="search" autocomplete="off">
-<label for="by">Sort by</label>
-<select id="by">
-<option value="below">end-point errors, worst first</option>
-<option value="fx">error of fx, worst first</option>
-<option value="name">name</option>
-</select>
-<label for="of">of</label> <select id="of"></select>
-<span id="count" role="status"></span>
-</div>
-<div id="strips"></div>
-</section>
-</main>"""
-
-SCRIPT = """
 const COLOURS = 7, DASHES = ["none", "7 3", "2 2", "8 3 2 3"];
 const HEIGHT = 100, BAND = 6;
 const hidden = new Set();
@@ -386,9 +279,9 @@ function drawStrip(strip) {
     tick("y", round(low), `top:${HEIGHT}px`),
     tick("x first", `frame ${video.first}`, "left:0"),
     tick("x last", `${video.last}`, "left:100%"));
-  if (allHigh > high) plot.append(tick("beyond", `\\u25b2 up to ${round(allHigh)}`, "top:.3rem"));
+  if (allHigh > high) plot.append(tick("beyond", `\u25b2 up to ${round(allHigh)}`, "top:.3rem"));
   if (allLow < low) {
-    plot.append(tick("beyond", `\\u25bc down to ${round(allLow)}`, `top:${HEIGHT - 16}px`));
+    plot.append(tick("beyond", `\u25bc down to ${round(allLow)}`, `top:${HEIGHT - 16}px`));
   }
   const read = (share) => {
     const k = Math.min(Math.floor(share * columns), columns - 1);
@@ -514,4 +407,3 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-"""

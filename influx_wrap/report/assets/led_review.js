@@ -1,44 +1,3 @@
-"""The review page without its content: ``report.page`` puts them together."""
-
-STYLE = """
-#state { color: var(--quiet); flex: 1; }
-#state.open { color: var(--warn); }
-.card { display: flex; gap: 1rem; flex-wrap: wrap; }
-.card.leave .views { opacity: .35; }
-.views { display: flex; flex-direction: column; gap: .5rem; width: 26rem; max-width: 100%; }
-.view { position: relative; line-height: 0; cursor: crosshair; touch-action: none;
-  background: #000; }
-.view img { width: 100%; image-rendering: pixelated; user-select: none; pointer-events: none; }
-.view svg { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; }
-.view ellipse { fill: none; stroke: #ffd23f; stroke-width: 1.5px; stroke-dasharray: 5 4;
-  vector-effect: non-scaling-stroke; }
-.view line { stroke: #35e0ff; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
-.card.leave .view line { stroke: #999; }
-.side { flex: 1; min-width: 16rem; }
-.side h2 { font-size: 1rem; margin: 0 0 .3rem; }
-.note { color: var(--warn); margin: .2rem 0; }
-.note:empty { display: none; }
-.side p { margin: .35rem 0; }
-label { display: inline-block; min-width: 4.5rem; color: var(--quiet); }
-#save { border-color: var(--mark); color: var(--mark); font-weight: 600; }
-"""
-
-BODY = """<header>
-<h1 id="title"></h1>
-<span id="state" role="status"></span>
-<button id="save" type="button">Save review.csv</button>
-</header>
-<main>
-<p class="help">Click or drag in a picture to set the LED's centre. <kbd>&larr;</kbd>
-<kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd> move it by 0.25 px, with <kbd>Shift</kbd>
-by 5 px. <kbd>[</kbd> <kbd>]</kbd> another frame, <kbd>Enter</kbd> use it, <kbd>Delete</kbd> leave
-it out, <kbd>n</kbd> <kbd>p</kbd> next and previous, <kbd>u</kbd> next undecided, <kbd>s</kbd>
-save. Take the first frame in which the LED is lit. Then put review.csv beside this page and give
-the same command again.</p>
-<div id="cards"></div>
-</main>"""
-
-SCRIPT = """
 const [WIDTH, HEIGHT] = data.size;
 const cards = data.cards.map((card) => ({ ...card }));
 const elements = [];
@@ -234,7 +193,7 @@ function draw() {
 
 function field(value) {
   const text = String(value);
-  return /[",\\n\\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function asCsv() {
@@ -245,7 +204,7 @@ function asCsv() {
   for (const name of data.readings) {
     if (!named.has(name)) rows.push(["", name, "", "", "", "leave"]);
   }
-  return [data.columns, ...rows].map((row) => row.map(field).join(",") + "\\n").join("");
+  return [data.columns, ...rows].map((row) => row.map(field).join(",") + "\n").join("");
 }
 
 function save() {
@@ -291,4 +250,3 @@ document.addEventListener("keydown", (event) => {
 });
 window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
 draw();
-"""

@@ -1,0 +1,152 @@
+// Figures by Bokeh in the page's own colours, light or dark, and by nothing but its own data.
+// A colour is the name of one of the page's variables ("mark" is --mark), so that all figures
+// change with the page.
+
+Bokeh.logger.set_level("warn");
+
+// Lightness alone tells values apart, for every kind of colour vision: "value" for what a thing
+// is, "error" for how wrong it is (as in the pictures that runs write), "signed" around zero.
+const RAMPS = {
+  value: ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369",
+    "#e1cc55", "#fee838"],
+  error: ["#ffffe5", "#fff7bc", "#fee391", "#fec44f", "#fe9929", "#ec7014", "#cc4c02", "#993404",
+    "#662506"],
+  signed: ["#053061", "#2166ac", "#4393c3", "#92c5de", "#f7f7f7", "#fdb863", "#e08214", "#b35806",
+    "#7f3b08"],
+};
+
+// 256 colours of a ramp.
+function ramp(name) {
+  const stops = RAMPS[name].map((hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16)));
+  return Array.from({ length: 256 }, (_, k) => {
+    const at = k / 255 * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2);
+    const mixed = stops[low].map((c, j) => Math.round(c + (at - low) * (stops[low + 1][j] - c)));
+    return "#" + mixed.map((c) => c.toString(16).padStart(2, "0")).join("");
+  });
+}
+
+function cssColour(name) {
+  if (name === null || name.startsWith("#")) return name;
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+// Numbers row by row, from the bottom up, as the column "image" of a source wants them.
+function raster(values, rows, columns) {
+  const { ndarray } = Bokeh.require("core/util/ndarray");
+  return [ndarray(Float64Array.from(values), { dtype: "float64", shape: [rows, columns] })];
+}
+
+const charts = new Set();
+
+// One figure. x and y: {label, range: [from, to], factors: [text, ...], log, ticks: [[at, text]]};
+// without range or factors they follow the data. "aspect" (width / height) takes the place of
+// "height" where the figure shows the picture. "label" is what a screen reader says, "hover" Bokeh's tooltips.
+class Chart {
+  constructor(element, { label, title = "", x = {}, y = {}, height = 240, aspect = null,
+    hover = null } = {}) {
+    this.element = element;
+    this.looks = [];
+    element.classList.add("figure");
+    element.setAttribute("role", "img");
+    this.describe(label ?? title);
+    this.figure = new Bokeh.Plotting.figure({
+      title, toolbar_location: null, tools: [], min_width: 120,
+      ...(aspect ? { aspect_ratio: aspect, sizing_mode: "scale_width" }
+        : { height, sizing_mode: "stretch_width" }),
+      x_axis_type: x.log ? "log" : "auto", y_axis_type: y.log ? "log" : "auto",
+      ...(axisRange(x) && { x_range: axisRange(x) }),
+      ...(axisRange(y) && { y_range: axisRange(y) }),
+    });
+    this.axes = [[this.figure.xaxes[0], x], [this.figure.yaxes[0], y]];
+    const grids = [this.figure.xgrids[0], this.figure.ygrids[0]];
+    for (const [k, [axis, { label: name, ticks }]] of this.axes.entries()) {
+      axis.axis_label = name ?? "";
+      if (ticks) {
+        axis.ticker = new Bokeh.FixedTicker({ ticks: ticks.map(([at]) => at) });
+        axis.major_label_overrides = new Map(ticks);
+        grids[k].ticker = axis.ticker;
+      }
+    }
+    if (hover) this.figure.add_tools(new Bokeh.HoverTool({ tooltips: hover }));
+    this.paint();
+    charts.add(this);
+    this.shown = Bokeh.Plotting.show(this.figure, element);
+  }
+
+  describe(text) { this.element.setAttribute("aria-label", text); }
+
+  source(data = {}) { return new Bokeh.ColumnDataSource({ data }); }
+
+  // A glyph of Bokeh's ("line", "scatter", "segment", "patches", "rect", "image", ...) with its
+  // own properties; "look" names the page's colours: {line, fill, text}.
+  add(kind, properties, look = {}) {
+    const colours = Object.entries(look).map(([part, name]) => [`${part}_color`, name]);
+    const painted = colours.map(([property, name]) => [property, cssColour(name)]);
+    const renderer = this.figure[kind]({ ...properties, ...Object.fromEntries(painted) });
+    this.looks.push([renderer.glyph, colours]);
+    return renderer;
+  }
+
+  // A source's "image", a raster, in colours; NaN is left empty. x, y, dw and dh are its corner
+  // and its size; low and high follow the numbers if they are not given.
+  image(source, palette, { x, y, dw, dh, low, high, log = false }) {
+    const Mapper = log ? Bokeh.LogColorMapper : Bokeh.LinearColorMapper;
+    const mapper = new Mapper({ palette: ramp(palette), low, high, nan_color: "transparent" });
+    const renderer = this.figure.image({
+      image: { field: "image" }, x, y, dw, dh, color_mapper: mapper, source,
+    });
+    return { renderer, mapper };
+  }
+
+  colourBar(mapper, title = "") {
+    const bar = new Bokeh.ColorBar({ color_mapper: mapper, width: 10, padding: 6, title,
+      title_text_font_style: "normal", background_fill_color: null, border_line_color: null, bar_line_color: null });
+    this.figure.add_layout(bar, "right");
+    this.looks.push([bar, [["major_label_text_color", "quiet"], ["title_text_color", "quiet"],
+      ["major_tick_line_color", "quiet"]]]);
+    this.paint();
+    return bar;
+  }
+
+  // What to do at "tap", "mousemove", "mouseleave", "doubletap": hears x and y of the axes.
+  on(event, act) { this.figure.on_event(event, ({ x, y }) => act(x, y)); }
+
+  paint() {
+    const [ink, quiet, line] = ["ink", "quiet", "line"].map(cssColour);
+    const font = "system-ui, sans-serif";
+    const { figure } = this;
+    figure.setv({ background_fill_color: null, border_fill_color: null, outline_line_color: line });
+    figure.title.setv({ text_color: ink, text_font: font, text_font_size: "13px",
+      text_font_style: "bold" });
+    for (const [axis] of this.axes) {
+      axis.setv({
+        axis_label_text_color: quiet, axis_label_text_font: font, axis_label_text_font_size: "12px",
+        axis_label_text_font_style: "normal", major_label_text_color: quiet,
+        major_label_text_font: font, major_label_text_font_size: "11px", axis_line_color: line,
+        major_tick_line_color: line, minor_tick_line_color: null,
+      });
+    }
+    for (const grid of [...figure.xgrids, ...figure.ygrids]) {
+      grid.setv({ grid_line_color: line, grid_line_alpha: .6 });
+    }
+    for (const [model, colours] of this.looks) {
+      for (const [property, name] of colours) model.setv({ [property]: cssColour(name) });
+    }
+  }
+
+  remove() {
+    charts.delete(this);
+    this.element.replaceChildren();
+  }
+}
+
+function axisRange({ range, factors, flipped }) {
+  if (factors) return new Bokeh.FactorRange({ factors });
+  if (!range) return null;
+  const [start, end] = flipped ? [range[1], range[0]] : range;
+  return new Bokeh.Range1d({ start, end });
+}
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const chart of charts) chart.paint();
+});
