@@ -12,6 +12,7 @@ from rich.markup import escape
 from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.cli.options import PATH
+from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
@@ -20,10 +21,13 @@ from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
+from influx_wrap.previews import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 
 MOST_LISTED = 20
 """Faults of a kind that are listed before the rest is only counted."""
 MOST_FILLED = 1000
+LEAST_PREVIEW_PX = 160
+"""Text of a narrower preview cannot be read."""
 
 
 @click.command("annotate")
@@ -52,8 +56,29 @@ MOST_FILLED = 1000
     metavar="N",
     help="Interpolate the metadata of at most N missing frames in a row.",
 )
+@click.option("--video", type=PATH, help="The clip, for --preview.")
+@click.option(
+    "--preview",
+    type=PATH,
+    help="Video to write, .mp4 or .mkv (lossless): the clip with its annotation drawn.",
+)
+@click.option(
+    "--preview-width",
+    type=click.IntRange(min=LEAST_PREVIEW_PX),
+    show_default=f"at most {MOST_WIDTH_PX}",
+    metavar="PX",
+    help="Width of the preview, which is never larger than the clip.",
+)
 def command(
-    metadata: Path, lut: Path, out: Path, kind: str | None, scheme: str, fill_gaps: int
+    metadata: Path,
+    lut: Path,
+    out: Path,
+    kind: str | None,
+    scheme: str,
+    fill_gaps: int,
+    video: Path | None,
+    preview: Path | None,
+    preview_width: int | None,
 ) -> None:
     """Intrinsics of every frame of a clip from its lens METADATA.
 
@@ -63,27 +88,80 @@ def command(
     frames with a focal length outside the table, or without metadata, are null. Gaps, dropouts
     and impossible jumps of the metadata are reported, and mended only by --fill-gaps.
 
+    --preview writes the clip's video with the numbers of every frame, and with a grid that is
+    straight in an undistorted picture: straight edges of the scene must bend as its lines do.
+
     \b
     Example:
       influx-calib annotate clip.json --lut lut.json --out gt.json
       influx-calib annotate clip.csv --lut lut.json --out gt.csv --fill-gaps 3
+      influx-calib annotate clip.csv --lut lut.json --out gt.json --video clip.mov --preview p.mp4
     """
-    if out.resolve() in (metadata.resolve(), lut.resolve()):
-        raise InputError(f"--out {out} would replace what is read. Choose another name.")
-    check_writable(out)
+    _check_paths((metadata, lut, video), out, preview)
+    if preview is None:
+        for option, value in (("--video", video), ("--preview-width", preview_width)):
+            if value is not None:
+                raise InputError(f"{option} is for --preview only: give both or leave it out.")
+    elif video is None:
+        raise InputError("--preview needs the clip to draw on: give it by --video.")
     as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     with errors.status(f"annotating {escape(metadata.name)}"):
-        lookup = make_lookup(read_table(lut), scheme)
+        table = read_table(lut)
+        planned = None
+        if preview is not None and video is not None:
+            width = preview_width or MOST_WIDTH_PX
+            planned = plan_preview(video, preview, table.image_size, width)
+        lookup = make_lookup(table, scheme)
         told = read_metadata(metadata)
         try:
-            clip = annotate_clip(told, lookup, fill=fill_gaps, with_sigma=as_csv)
+            clip = annotate_clip(
+                told, lookup, fill=fill_gaps, with_sigma=as_csv or planned is not None
+            )
         except InputError as error:
             raise InputError(f"{metadata}: {error}") from None
         (write_ground_truth_csv if as_csv else write_ground_truth)(out, clip.truth)
     for text in _warnings(clip):
         errors.print(f"[yellow]warning:[/] {escape(text)}")
     answers().print(_summary(clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
+    if planned is not None:
+        _write_preview(planned, clip, errors)
+
+
+def _check_paths(read: Sequence[Path | None], out: Path, preview: Path | None) -> None:
+    """Refuse names under which nothing can be written, or something that is read is lost."""
+    taken = [path.resolve() for path in read if path is not None]
+    for option, path in (("--out", out), ("--preview", preview)):
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise InputError(f"{option} {path} would replace what is read. Choose another name.")
+        check_writable(path)
+    if preview is not None and preview.resolve() == out.resolve():
+        raise InputError(f"--preview {preview} is --out as well. Choose another name.")
+
+
+def _write_preview(planned: Preview, clip: AnnotatedClip, errors: Console) -> None:
+    """Write the preview, and say what it lacks."""
+    for text in planned.remarks:
+        errors.print(f"note: {escape(text)}")
+    with progress_bar(errors) as progress:
+        bar = progress.add_task("preview", total=planned.source.n_frames)
+        done = write_preview(planned, clip, lambda frames: progress.advance(bar, frames))
+    kinds = (
+        (done.without_numbers, "of the video after the last that the metadata list"),
+        (done.without_picture, "of the metadata that the video does not have"),
+    )
+    texts = [f"{_frames(ranges)} {words}." for ranges, words in kinds if ranges]
+    if done.truncated is not None:
+        texts.insert(0, f"the preview is of the readable part: {done.truncated}")
+    for text in texts:
+        errors.print(f"[yellow]warning:[/] {escape(text)}")
+    frames = "1 frame" if done.n_frames == 1 else f"{done.n_frames} frames"
+    width, height = planned.image_size
+    answers().print(
+        f"written: {escape(str(planned.path))} ({frames}, {width} x {height})", soft_wrap=True
+    )
 
 
 def _summary(clip: AnnotatedClip) -> str:

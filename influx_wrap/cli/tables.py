@@ -172,7 +172,7 @@ def _target(name: str) -> str:
 
 
 def _words(name: str) -> str:
-    return "the drone" if name == "drone" else f"the {name} mm board"
+    return "the drone" if name == "drone" else f"board {name}"
 
 
 def _selected_short(selected: int | str | None) -> str:

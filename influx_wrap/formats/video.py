@@ -58,7 +58,9 @@ def check_codec(codec: str, image_size: tuple[int, int]) -> None:
         )
 
 
-def write_video(path: Path, pictures: Iterable[NDArray[np.uint8]], fps: int, codec: str) -> None:
+def write_video(
+    path: Path, pictures: Iterable[NDArray[np.uint8]], fps: int | Fraction, codec: str
+) -> None:
     """Encode pictures of one size, grey (H, W) or in colour (H, W, 3), blue first; ``path`` is
     the old file or the complete new one."""
     av = _import_av()
@@ -91,7 +93,7 @@ def write_video(path: Path, pictures: Iterable[NDArray[np.uint8]], fps: int, cod
                     stream.codec_context.color_trc = _BT709
                 for number, picture in enumerate(chain([first], pictures)):
                     frame = as_frame(av, picture, layout)
-                    frame.pts, frame.time_base = number, Fraction(1, fps)
+                    frame.pts, frame.time_base = number, 1 / Fraction(fps)
                     container.mux(stream.encode(frame))
                 container.mux(stream.encode(None))
             os.replace(temporary, path)
