@@ -120,7 +120,7 @@ def recorded_jobs(
             "no cell in it. Make one with influx-calib simulate."
         )
     wanted = set(found) if cells == "all" else {name.strip() for name in cells.split(",")}
-    known = sorted(found, key=_by_number)
+    known = sorted(found, key=by_number)
     for name in wanted:
         if name not in found:
             raise InputError(f"{folder} has no cell {name!r}; it has {', '.join(known)}.")
@@ -133,7 +133,7 @@ def recorded_jobs(
     ]
 
 
-def _by_number(name: str) -> list[str | int]:
+def by_number(name: str) -> list[str | int]:
     """A key that sorts z2f10 after z2f9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 

@@ -98,6 +98,11 @@ class Workspace:
         return self.root / "errors.png"
 
     @property
+    def report(self) -> Path:
+        """The page to look at all of it."""
+        return self.root / "report.html"
+
+    @property
     def epe_figure(self) -> Path:
         """Cumulative curves of the end-point error."""
         return self.root / "epe.png"
@@ -111,6 +116,11 @@ class Workspace:
     def table(self) -> Path:
         """The lens's lookup table."""
         return self.root / "lut.json"
+
+    @property
+    def explorer(self) -> Path:
+        """The page to look at the lens's table."""
+        return self.root / "explorer.html"
 
     @property
     def table_figures(self) -> Path:

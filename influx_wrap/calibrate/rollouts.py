@@ -58,13 +58,19 @@ def run_rollouts(
     return results
 
 
-def inside_fences(values: FloatArray) -> BoolArray:
-    """(N,) whether values (N, P) lie within 1.5 IQR of the quartiles in every column."""
+def fences(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper fence (P,) of values (N, P): 1.5 IQR beyond the quartiles."""
     q1, q3 = np.percentile(values, [25, 75], axis=0)
     reach = 1.5 * (q3 - q1)
+    return q1 - reach, q3 + reach
+
+
+def inside_fences(values: FloatArray) -> BoolArray:
+    """(N,) whether values (N, P) lie between the fences in every column."""
+    low, high = fences(values)
     # Identical values have no spread; rounding must not make outliers of them.
     slack = 1e-9 * np.abs(values).max(axis=0)
-    inside = (values >= q1 - reach - slack) & (values <= q3 + reach + slack)
+    inside = (values >= low - slack) & (values <= high + slack)
     return np.logical_and.reduce(inside, axis=1)
 
 

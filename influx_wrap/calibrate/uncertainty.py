@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.model.intrinsics import (
+    BoolArray,
     FloatArray,
     Intrinsics,
     project_with_jacobians,
@@ -48,6 +49,34 @@ def projection_uncertainty(
     intrinsics: Intrinsics, covariance: FloatArray, image_size: tuple[int, int], steps: int = 21
 ) -> ProjectionUncertainty:
     """Propagate a covariance (8, 8) of the intrinsics to a grid over the image."""
+    _, free, fixed = _on_grid(intrinsics, covariance, image_size, steps)
+    return ProjectionUncertainty(
+        worst_px=float(free.max()),
+        median_px=float(np.median(free)),
+        fixed_worst_px=float(fixed.max()),
+        fixed_median_px=float(np.median(fixed)),
+    )
+
+
+def uncertainty_map(
+    intrinsics: Intrinsics, covariance: FloatArray, image_size: tuple[int, int], steps: int = 21
+) -> FloatArray:
+    """(steps, steps) what ``worst_px`` and ``median_px`` are of, in pixels, row by row.
+
+    The grid runs from the centre of the first pixel to that of the last. NaN where no
+    direction leads to.
+    """
+    reachable, free, _ = _on_grid(intrinsics, covariance, image_size, steps)
+    values = np.full(steps * steps, np.nan)
+    values[reachable] = free
+    return values.reshape(steps, steps)
+
+
+def _on_grid(
+    intrinsics: Intrinsics, covariance: FloatArray, image_size: tuple[int, int], steps: int
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Which pixels (steps * steps,) can be reached, and the uncertainty of these in pixels:
+    up to a common rotation, and with a fixed orientation."""
     width, height = image_size
     u, v = np.meshgrid(np.linspace(0, width - 1, steps), np.linspace(0, height - 1, steps))
     rays, valid = unproject(intrinsics, np.stack([u, v], axis=-1).reshape(-1, 2))
@@ -60,12 +89,7 @@ def projection_uncertainty(
     undone = flat_rotation @ np.linalg.lstsq(flat_rotation, flat_theta, rcond=None)[0]
     free = _worst_direction(flat_theta - undone, covariance)
     fixed = _worst_direction(flat_theta, covariance)
-    return ProjectionUncertainty(
-        worst_px=float(free.max()),
-        median_px=float(np.median(free)),
-        fixed_worst_px=float(fixed.max()),
-        fixed_median_px=float(np.median(fixed)),
-    )
+    return valid, free, fixed
 
 
 def _worst_direction(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import make_folder, read_json
+from influx_wrap.formats.files import check_writable, make_folder, read_json
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judgement, favoured, judge_all
 from influx_wrap.lut.lookup import Status, make_lookup, one
@@ -24,6 +24,7 @@ from influx_wrap.lut.schemes import DEFAULT, SCHEMES
 from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
+from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.table_figure import draw_intrinsics, draw_left_out, draw_regions
 from influx_wrap.tables import Built, table_from_run, table_from_selection
 
@@ -217,3 +218,29 @@ def plot(table_file: Path, figure: Path, scheme: str) -> None:
         draw_regions(lookup, figure / "regions.png")
         draw_intrinsics(lookup, figure / "intrinsics.png")
     answer_console().print(f"drawn: {figure}", soft_wrap=True)
+
+
+@command.command("explore")
+@click.argument("table_file", metavar="LUT", type=PATH)
+@click.option("--out", type=PATH, show_default="beside LUT, as .html", help="The page.")
+@click.option("--open", "is_opened", is_flag=True, help="Show it in the browser.")
+def explore(table_file: Path, out: Path | None, is_opened: bool) -> None:
+    """Write the lens explorer: one page that answers at any setting.
+
+    It opens from a disk, without a network. Its numbers are those of "lut query"; a clip's lens
+    metadata, dropped on it, become intrinsics over time.
+
+    \b
+    Example:
+      influx-calib lut explore canon17.json --open
+    """
+    table = read_table(table_file)
+    out = table_file.with_suffix(".html") if out is None else out
+    if out.resolve() == table_file.resolve():
+        raise InputError(f"{out} is the table itself: choose another file with --out.")
+    check_writable(out)
+    with Console(stderr=True).status("leaving experiments out"):
+        write_explorer(out, table, judge_all(table))
+    answer_console().print(f"written: {out}", soft_wrap=True)
+    if is_opened and click.launch(str(out)) != 0:
+        raise InputError(f"there is no browser to open {out} with: open it by hand.")

@@ -25,6 +25,7 @@ COMMANDS = {
     "calibrate": "Intrinsics of one experiment from its observations.",
     "drone": "Fly a lens: plan, trigger, detect, match.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
+    "report": "The page of a run, written anew.",
     "lut": "A lens's lookup table: build, query, crossval, plot.",
     "annotate": "Intrinsics of every frame of a clip from its lens metadata.",
     "split": "Videos for validation and for test.",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
@@ -29,6 +32,7 @@ from influx_wrap.cli.options import (
     scheduler_option,
     seed_option,
 )
+from influx_wrap.cli.report import report_with_progress
 from influx_wrap.cli.tables import answers, run_table, run_totals
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
@@ -40,10 +44,13 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
+from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.run_figure import draw_run
 from influx_wrap.simulation import simulations
 from influx_wrap.tables import table_from_run
 from influx_wrap.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 
 @click.command("run")
@@ -130,6 +137,7 @@ def command(
         title = f"{lens} on {camera}, recipe {chosen.name}"
         draw_run(plan, results, title, workspace.errors_figure)
         judgements = _make_table(workspace, plan) if total["ok"] else None
+        reported = _report(workspace, data, jobs, console)
     answer = answers()
     answer.print(run_table(results, title))
     answer.print(run_totals(results, total, time.monotonic() - start), soft_wrap=True)
@@ -137,7 +145,9 @@ def command(
         print_judgements(*judgements)
     answer.print(
         f"written: {workspace.summary_json}, {workspace.summary_csv}, {workspace.errors_figure}, "
-        f"{workspace.root / 'cells'}" + (f", {workspace.table}" if judgements else ""),
+        f"{workspace.root / 'cells'}"
+        + (f", {workspace.table}, {workspace.explorer}" if judgements else "")
+        + (f", {workspace.report}" if reported else ""),
         soft_wrap=True,
     )
     if total["failed"]:
@@ -148,10 +158,26 @@ def _experiments(n: int) -> str:
     return "1 experiment" if n == 1 else f"{n} experiments"
 
 
+def _report(workspace: Workspace, data: Path | None, jobs: int, console: Console) -> bool:
+    """Whether there is a page; that there is none must not cost the run its results."""
+    try:
+        report_with_progress(workspace, data, jobs, console)
+    except Exception as error:
+        log.exception("no report")
+        # The page of an earlier run would speak of other results.
+        with suppress(OSError):
+            workspace.report.unlink(missing_ok=True)
+        reason = str(error) if isinstance(error, InputError) else repr(error)
+        console.print(f"[yellow]no {workspace.report.name}:[/] {escape(reason)}")
+        return False
+    return True
+
+
 def _make_table(workspace: Workspace, plan: Plan) -> tuple[Table, list[Judgement]]:
-    """Write the lens's table with its pictures; returns what leaving experiments out says."""
+    """Write the lens's table, its pictures and its page; returns what leaving one out says."""
     table = table_from_run(workspace.root, plan.camera).table
     write_table(workspace.table, table)
     judgements = judge_all(table)
     draw_table(table, judgements, workspace.table_figures)
+    write_explorer(workspace.explorer, table, judgements)
     return table, judgements

@@ -9,7 +9,7 @@ import numpy as np
 from influx_wrap.lut.crossval import LeftOut
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import SCHEMES
-from influx_wrap.lut.uncertainty import make_error_model
+from influx_wrap.lut.uncertainty import ErrorModel, make_error_model
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.table import Table
 
@@ -18,15 +18,21 @@ from influx_wrap.model.table import Table
 class Judgement:
     """A scheme's leave-one-out errors on a table of n experiments.
 
+    model   the scheme's, with what each experiment was predicted from
     errors  (n, 8) in per cent for fx, fy, cx, cy, absolute for the rest; NaN where an
             experiment is not enclosed by others
     within  (8,) share of the errors within one sigma
     """
 
     scheme: str
-    left_out: LeftOut
+    model: ErrorModel
     errors: FloatArray
     within: FloatArray
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Each experiment predicted from the others."""
+        return self.model.left_out
 
     @property
     def judged(self) -> int:
@@ -54,7 +60,7 @@ def judge(table: Table, scheme: str) -> Judgement:
     errors[:, :4] *= 100 / np.abs(table.values[:, :4])
     judged = left_out.judged
     within = share[judged].mean(axis=0) if judged.any() else np.full(8, np.nan)
-    return Judgement(scheme, left_out, errors, within)
+    return Judgement(scheme, model, errors, within)
 
 
 def judge_all(table: Table) -> list[Judgement]:

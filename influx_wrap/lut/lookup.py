@@ -78,7 +78,7 @@ class Lookup:
         return self.scheme.blended(self.table.values, self.table.fd_m)
 
     @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Corners (m, 2) of the hull's lower and of its upper side, from left to right."""
         places = self.regions.places
         left, right = places[:, 0].min(), places[:, 0].max()
@@ -144,7 +144,7 @@ class Lookup:
 
     def _range_of_y(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Least and greatest y (q,) of the hull at x (q,)."""
-        low, high = self._bounds
+        low, high = self.bounds
         return np.interp(x, *low.T), np.interp(x, *high.T)
 
     def _locate(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:

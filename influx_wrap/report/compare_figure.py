@@ -7,35 +7,34 @@ from pathlib import Path
 
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from influx_wrap.evaluate.cells import SHOWN, CellResult
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.grid import (
-    RAMP,
     draw_map,
     draw_target_border,
     frame_grid,
     map_legend,
     save_figure,
 )
+from influx_wrap.report.style import DASHES, ERROR_RAMP, SERIES, new_figure, styled
 
 # Percent errors span from a telephoto's frozen principal point to a recipe gone wrong;
 # one scale for all maps lets them be compared, and its ends take what lies beyond.
 SCALE_PERCENT = (1e-3, 10.0)
-# Okabe and Ito's colours, and a line style each, for those who do not see them.
-LINES = {"stock": ("#d55e00", ":"), "influx": ("#0072b2", "--"), "batch": ("#009e73", "-")}
+LINES = dict(zip(("influx", "stock", "batch"), zip(SERIES, DASHES, strict=True), strict=True))
 
 
+@styled
 def draw_errors(plan: Plan, results: Mapping[str, Sequence[CellResult]], path: Path) -> None:
     """Write maps of the absolute errors in per cent: recipes down, parameters across."""
     n_rows, n_cols = len(plan.lfl_mm), len(plan.fd_m)
-    figure = Figure(
-        figsize=(2.0 + 4 * (0.3 + 0.4 * n_cols), 1.6 + len(results) * (0.5 + 0.28 * n_rows)),
-        layout="constrained",
+    figure = new_figure(
+        2.0 + 4 * (0.3 + 0.4 * n_cols),
+        1.6 + len(results) * (0.5 + 0.28 * n_rows),
+        f"{plan.lens.name} on {plan.camera.name}: |error| of every cell, in per cent",
     )
-    figure.suptitle(f"{plan.lens.name} on {plan.camera.name}: |error| of every cell, in per cent")
     panels = figure.subplots(len(results), len(SHOWN), sharex=True, sharey=True, squeeze=False)
     norm = LogNorm(*SCALE_PERCENT, clip=True)
     any_failed = False
@@ -50,32 +49,30 @@ def draw_errors(plan: Plan, results: Mapping[str, Sequence[CellResult]], path: P
             frame_grid(axes, plan, labels=False)
             axes.tick_params(axis="x", labelrotation=90, labelsize=8)
             axes.tick_params(axis="y", labelsize=8)
-            axes.set_title(f"{recipe}: {name}", fontsize=10)
+            axes.set_title(f"{recipe}: {name}")
     figure.supxlabel("focus distance FD (m)")
     figure.supylabel("lens focal length LFL (mm)")
-    figure.colorbar(ScalarMappable(norm, RAMP), ax=panels, label="%", extend="both", pad=0.01)
+    figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=panels, label="%", extend="both", pad=0.01)
     map_legend(figure, plan, failed=any_failed)
     save_figure(figure, path)
 
 
+@styled
 def draw_epe(
     title: str, thresholds_px: FloatArray, shares: Mapping[str, FloatArray], path: Path
 ) -> None:
     """Write the cumulative curves: share (k,) of points within each threshold (k,)."""
-    figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+    figure = new_figure(7.0, 4.6)
     axes = figure.add_subplot()
     for recipe, share in shares.items():
         colour, style = LINES[recipe]
-        axes.plot(
-            thresholds_px, 100 * share, color=colour, linestyle=style, linewidth=2, label=recipe
-        )
+        axes.plot(thresholds_px, 100 * share, color=colour, linestyle=style, label=recipe)
     axes.set_xscale("log")
     axes.set_xlim(thresholds_px[0], thresholds_px[-1])
     axes.set_ylim(0, 101)
     axes.set_xlabel("end-point error (px)")
     axes.set_ylabel("points within it (%), all cells")
     axes.set_title(f"{title}\nfailed cells count as infinitely far off")
-    axes.grid(color="#dddddd")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper left", frameon=False)
+    axes.grid()
+    axes.legend(loc="upper left")
     save_figure(figure, path)

@@ -7,34 +7,35 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
 from influx_wrap.model.flight import Mission
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.grid import save_figure
+from influx_wrap.report.style import INK, QUIET, SERIES, new_figure, styled
 
-# Okabe and Ito's blue and orange; far is drawn darker as well.
-LAYER_COLOURS = ("#56b4e9", "#0072b2")
-PATH_COLOUR = "#d55e00"
+# Far is darker, and has another marker.
+LAYER_COLOURS, LAYER_MARKERS = ("#56b4e9", SERIES[0]), ("o", "D")
+PATH_COLOUR = SERIES[1]
 GROUND_COLOUR = "#6b4f2a"
-QUIET_COLOUR = "#888888"
 
 
+@styled
 def draw_flight(mission: Mission, path: Path) -> None:
     """Write the figure; the extension of ``path`` chooses png, pdf, svg, ..."""
-    figure = Figure(figsize=(14, 6.6), layout="constrained")
+    heights = mission.geodetic[:, 2]
+    figure = new_figure(
+        14,
+        6.6,
+        f"{mission.title}: {len(heights)} points, {heights.min():.1f} to {heights.max():.1f} m "
+        f"above the ground\ncamera at {mission.camera[2]:g} m, heading {mission.heading_deg:g} "
+        f"deg, tilt {mission.tilt_deg:g} deg",
+    )
     front, side = figure.subplots(1, 2)
     _draw_front(front, mission)
     _draw_side(side, mission)
-    heights = mission.geodetic[:, 2]
-    figure.suptitle(
-        f"{mission.title}: {len(heights)} points, {heights.min():.1f} to {heights.max():.1f} m "
-        f"above the ground\ncamera at {mission.camera[2]:g} m, heading {mission.heading_deg:g} "
-        f"deg, tilt {mission.tilt_deg:g} deg"
-    )
     handles, labels = side.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     save_figure(figure, path)
 
 
@@ -55,7 +56,6 @@ def _draw_front(axes: Axes, mission: Mission) -> None:
     axes.set_xlabel("right (m)")
     axes.set_ylabel("up in the picture (m)")
     axes.set_title("as the camera sees it")
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_side(axes: Axes, mission: Mission) -> None:
@@ -63,7 +63,7 @@ def _draw_side(axes: Axes, mission: Mission) -> None:
     far = mission.outlines_m[..., 2].max()
     deepest = mission.outlines_m[mission.outlines_m[:, 0, 2].argmax()]
     for edge in (deepest[0], deepest[2]):
-        axes.plot([0, edge[2]], [0, -edge[1]], color=QUIET_COLOUR, linewidth=0.8, linestyle=":")
+        axes.plot([0, edge[2]], [0, -edge[1]], color=QUIET, linewidth=0.8, linestyle=":")
     for outline, colour in zip(mission.outlines_m, _colours(mission), strict=True):
         axes.plot(outline[[0, 2], 2], -outline[[0, 2], 1], color=colour, linewidth=1.5)
     along = np.array([0.0, 1.08 * far])
@@ -76,12 +76,11 @@ def _draw_side(axes: Axes, mission: Mission) -> None:
             axes.plot(along, line, color=GROUND_COLOUR, linestyle=style, linewidth=1.5, label=label)
     _draw_path(axes, forward, up)
     _draw_points(axes, mission, forward, up, labels=False)
-    axes.plot(0, 0, marker=">", markersize=11, color="black", linestyle="", label="camera")
+    axes.plot(0, 0, marker=">", markersize=11, color=INK, linestyle="", label="camera")
     axes.set_aspect("equal")
     axes.set_xlabel("forward along the optical axis (m)")
     axes.set_ylabel("up in the picture (m)")
     axes.set_title("from the camera's right-hand side")
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_path(axes: Axes, x: FloatArray, y: FloatArray) -> None:
@@ -92,10 +91,11 @@ def _draw_points(
     axes: Axes, mission: Mission, x: FloatArray, y: FloatArray, *, labels: bool = True
 ) -> None:
     depths = mission.outlines_m[:, 0, 2]
-    for depth, colour in zip(depths, _colours(mission), strict=True):
+    markers = LAYER_MARKERS[-len(depths) :]
+    for depth, colour, marker in zip(depths, _colours(mission), markers, strict=True):
         here = np.isclose(mission.points_m[:, 2], depth)
         label = f"{np.count_nonzero(here)} points at {depth:.2f} m and their footprint"
-        axes.plot(x[here], y[here], "o", color=colour, markersize=5, label=label)
+        axes.plot(x[here], y[here], marker, color=colour, markersize=5, label=label)
     if labels:
         for number, place in enumerate(zip(x, y, strict=True), 1):
             axes.annotate(str(number), place, (4, 4), textcoords="offset points", fontsize=9)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import Normal, Stroke
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_bytes
 from influx_wrap.model.experiment import Cell, Plan
+from influx_wrap.report.style import EMPTY_COLOUR, ERROR_RAMP, FAILED_STYLE, INK, MARK
 
-# Its lightness alone tells values apart, for every kind of colour vision, and the border's
-# teal stands out from all of it.
-RAMP = colormaps["YlOrBr"]
-EMPTY_COLOUR = "#eeeeee"
-FAILED_COLOUR = "#333333"
-FAILED_STYLE: dict[str, Any] = {"facecolor": "white", "edgecolor": FAILED_COLOUR, "hatch": "////"}
-BORDER_COLOUR = "teal"
+# Blue stands out from all of the ramp's yellows and browns for every kind of colour vision, and
+# its white rim does in a print without colours.
+BORDER_STYLE: dict[str, Any] = {
+    "color": MARK,
+    "linewidth": 2.5,
+    "solid_capstyle": "round",
+    "path_effects": [Stroke(linewidth=5, foreground="white"), Normal()],
+}
 
 
 def frame_grid(axes: Axes, plan: Plan, *, labels: bool = True) -> None:
@@ -44,7 +47,7 @@ def fill_cell(axes: Axes, cell: Cell, colour: str, text: str = "", size: float =
     """Colour one cell and write into it."""
     corner = (cell.focus_index - 0.5, cell.zoom_index - 0.5)
     axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5))
-    ink = "black" if _luminance(colour) > 0.5 else "white"
+    ink = INK if _luminance(colour) > 0.5 else "white"
     axes.text(
         cell.focus_index, cell.zoom_index, text, ha="center", va="center", color=ink, fontsize=size
     )
@@ -64,11 +67,11 @@ def draw_map(
         if cell.name in failed:
             corner = (cell.focus_index - 0.5, cell.zoom_index - 0.5)
             axes.add_patch(Rectangle(corner, 1, 1, linewidth=0.5, **FAILED_STYLE))
-            axes.plot(cell.focus_index, cell.zoom_index, "x", color=FAILED_COLOUR, markersize=7)
+            axes.plot(cell.focus_index, cell.zoom_index, "x", color=INK, markersize=7)
         elif cell.name in values:
             value = values[cell.name]
             text = _short(value) if numbers else ""
-            fill_cell(axes, cell, to_hex(RAMP(norm(value))), text, size=8)
+            fill_cell(axes, cell, to_hex(ERROR_RAMP(norm(value))), text, size=8)
         else:
             fill_cell(axes, cell, EMPTY_COLOUR)
 
@@ -76,13 +79,16 @@ def draw_map(
 def draw_target_border(axes: Axes, plan: Plan) -> None:
     """A line between cells shot with the drone and cells shot with a board."""
     is_drone = {(cell.zoom_index, cell.focus_index): cell.board is None for cell in plan.cells}
+    x: list[float] = []
+    y: list[float] = []
     for (zoom, focus), drone in is_drone.items():
         if is_drone.get((zoom + 1, focus), drone) != drone:
-            edge = [focus - 0.5, focus + 0.5], [zoom + 0.5, zoom + 0.5]
-            axes.plot(*edge, color=BORDER_COLOUR, linewidth=2.5, solid_capstyle="round")
+            x += [focus - 0.5, focus + 0.5, math.nan]
+            y += [zoom + 0.5, zoom + 0.5, math.nan]
         if is_drone.get((zoom, focus + 1), drone) != drone:
-            edge = [focus + 0.5, focus + 0.5], [zoom - 0.5, zoom + 0.5]
-            axes.plot(*edge, color=BORDER_COLOUR, linewidth=2.5, solid_capstyle="round")
+            x += [focus + 0.5, focus + 0.5, math.nan]
+            y += [zoom - 0.5, zoom + 0.5, math.nan]
+    axes.plot(x, y, **BORDER_STYLE)
 
 
 def map_legend(figure: Figure, plan: Plan, *, failed: bool) -> None:
@@ -90,11 +96,11 @@ def map_legend(figure: Figure, plan: Plan, *, failed: bool) -> None:
     handles = []
     if len({cell.board is None for cell in plan.cells}) == 2:
         label = "border of drone (right, below) and board cells"
-        handles.append(Patch(facecolor=BORDER_COLOUR, label=label))
+        handles.append(Patch(facecolor=MARK, label=label))
     if failed:
         handles.append(Patch(label="failed", **FAILED_STYLE))
     if handles:
-        figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False)
+        figure.legend(handles=handles, loc="outside lower right", ncols=2)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -25,13 +25,14 @@ from influx_wrap.model.intrinsics import (
 )
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
+from influx_wrap.report.style import ERROR_RAMP, LINE, QUIET, SERIES, new_figure, styled
 
 A4_LANDSCAPE_INCHES = (11.69, 8.27)
-# Okabe and Ito's blue and orange.
-USED_COLOUR, UNUSED_COLOUR = "#0072b2", "#d55e00"
+USED_COLOUR, UNUSED_COLOUR = SERIES[:2]
 FIELD_COLUMNS = 25
 
 
+@styled
 def write_report(
     path: Path, observations: Observations, calibration: Calibration, poses: FloatArray, topic: str
 ) -> None:
@@ -73,9 +74,7 @@ def _used(observations: Observations, calibration: Calibration) -> BoolArray:
 
 
 def _page(title: str) -> Figure:
-    figure = Figure(figsize=A4_LANDSCAPE_INCHES, layout="constrained")
-    figure.suptitle(title)
-    return figure
+    return new_figure(*A4_LANDSCAPE_INCHES, title)
 
 
 def _numbers(calibration: Calibration, topic: str) -> Figure:
@@ -113,7 +112,7 @@ def _coverage(observations: Observations, used: BoolArray) -> Figure:
     axes.plot(*observations.uv[unused].T, "x", color=UNUSED_COLOUR, markersize=3, label="not used")
     axes.plot(*observations.uv[used].T, ".", color=USED_COLOUR, markersize=3, label="used")
     _as_picture(axes, observations.image_size)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -121,8 +120,8 @@ def _residual_page(residuals: FloatArray, used: BoolArray, observations: Observa
     figure = _page("Residuals: observed minus projected")
     cloud, views = figure.subplots(1, 2)
     cloud.plot(*residuals[used].T, ".", color=USED_COLOUR, markersize=2)
-    cloud.axhline(0, color="#bbbbbb", linewidth=0.8)
-    cloud.axvline(0, color="#bbbbbb", linewidth=0.8)
+    cloud.axhline(0, color=LINE, linewidth=0.8)
+    cloud.axvline(0, color=LINE, linewidth=0.8)
     cloud.set_aspect("equal", "datalim")
     cloud.set_xlabel("x (px)")
     cloud.set_ylabel("y (px)")
@@ -151,7 +150,9 @@ def _distortion(intrinsics: Intrinsics, image_size: tuple[int, int]) -> Figure:
     focal, centre = intrinsics.array[:2], intrinsics.array[2:4]
     moved = np.where(reachable[..., None], pixels - (rays * focal + centre), np.nan)
     length = np.linalg.norm(moved, axis=-1)
-    colours = axes.pcolormesh(*np.moveaxis(pixels, -1, 0), length, cmap="YlOrBr", shading="gouraud")
+    colours = axes.pcolormesh(
+        *np.moveaxis(pixels, -1, 0), length, cmap=ERROR_RAMP, shading="gouraud"
+    )
     axes.quiver(*np.moveaxis(pixels, -1, 0), *np.moveaxis(moved, -1, 0), angles="xy", width=0.0015)
     axes.plot(*centre, "+", color=USED_COLOUR, markersize=12)
     _as_picture(axes, image_size)
@@ -164,5 +165,6 @@ def _as_picture(axes: Axes, image_size: tuple[int, int]) -> None:
     axes.set_xlim(-0.5, width - 0.5)
     axes.set_ylim(height - 0.5, -0.5)
     axes.set_aspect("equal")
+    axes.spines[:].set(visible=True, color=QUIET)
     axes.set_xlabel("x (px)")
     axes.set_ylabel("y (px)")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,12 +20,18 @@ from influx_wrap.formats.files import write_bytes
 from influx_wrap.model.intrinsics import BoolArray, FloatArray
 from influx_wrap.observe.coverage import MIN_VIEWS, Coverage
 from influx_wrap.observe.detection import as_8_bit
-from influx_wrap.report.grid import FAILED_STYLE, save_figure
+from influx_wrap.report.grid import save_figure
+from influx_wrap.report.style import (
+    FAILED_STYLE,
+    MARK,
+    MISSING_STYLE,
+    QUIET,
+    SERIES,
+    new_figure,
+    styled,
+)
 
-# Okabe and Ito's orange and blue; a marker's shape tells them apart as well.
-CHOSEN_COLOUR = "#d55e00"
-CORNER_COLOUR = "#0072b2"
-QUIET_COLOUR = "#9aa5ad"
+CHOSEN_COLOUR = SERIES[1]
 MAX_DRAWN = 4000
 """Columns of a plot of counts; more frames than that are drawn by their largest and least."""
 
@@ -38,6 +43,7 @@ LABEL_PX, GAP_PX = 18, 6
 _PAPER, _INK, _ORANGE_BGR = 255, 40, (0, 94, 213)
 
 
+@styled
 def draw_detections(counts: ArrayLike, frames: ArrayLike, complete: int, path: Path) -> None:
     """Write the number of corners over all frames, the chosen ``frames`` marked.
 
@@ -45,11 +51,11 @@ def draw_detections(counts: ArrayLike, frames: ArrayLike, complete: int, path: P
     complete  corners of the whole board
     """
     strengths, chosen = np.asarray(counts), np.asarray(frames, dtype=np.int64)
-    figure = Figure(figsize=(float(np.clip(len(strengths) / 80, 9, 24)), 3.6), layout="constrained")
+    figure = new_figure(float(np.clip(len(strengths) / 80, 9, 24)), 3.6)
     axes = figure.add_subplot()
     at, low, high = _envelope(strengths)
-    axes.fill_between(at, low, high, color=QUIET_COLOUR, alpha=0.5, linewidth=0, step="mid")
-    axes.step(at, high, where="mid", color=QUIET_COLOUR, linewidth=0.8, label="all frames")
+    axes.fill_between(at, low, high, color=QUIET, alpha=0.35, linewidth=0, step="mid")
+    axes.step(at, high, where="mid", color=QUIET, linewidth=0.8, label="all frames")
     axes.plot(
         chosen,
         strengths[chosen],
@@ -59,13 +65,12 @@ def draw_detections(counts: ArrayLike, frames: ArrayLike, complete: int, path: P
         linestyle="",
         label=f"{len(chosen)} chosen",
     )
-    axes.axhline(complete, color="#bbbbbb", linewidth=0.8, linestyle=":")
+    axes.axhline(complete, color=QUIET, linewidth=0.8, linestyle=":")
     axes.set_xlim(-0.5, max(len(strengths), 2) - 0.5)
     axes.set_ylim(0, 1.08 * complete)
     axes.set_xlabel("frame")
     axes.set_ylabel(f"corners found, of {complete}")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    figure.legend(loc="outside upper right", ncols=2)
     save_figure(figure, path)
 
 
@@ -79,6 +84,7 @@ def _envelope(counts: NDArray[np.int64]) -> tuple[FloatArray, NDArray[np.int64],
     return (starts + ends - 1) / 2, low, high
 
 
+@styled
 def draw_coverage(
     uv: FloatArray,
     valid: BoolArray,
@@ -91,23 +97,23 @@ def draw_coverage(
     Cells of the picture that too few views have corners in are hatched.
     """
     width, height = image_size
-    figure = Figure(figsize=(8.0, 1.2 + 7.4 * height / width), layout="constrained")
+    figure = new_figure(8.0, 1.2 + 7.4 * height / width)
     axes = figure.add_subplot()
     u, v = uv[valid].T
     size = float(np.clip(40000 / max(len(u), 1), 0.4, 8))
-    axes.scatter(u, v, s=size, color=CORNER_COLOUR, alpha=0.5, linewidths=0, rasterized=True)
+    axes.scatter(u, v, s=size, color=MARK, alpha=0.5, linewidths=0, rasterized=True)
     rows, cols = coverage.views_per_cell.shape
     cell = width / cols, height / rows
     for (row, col), n in np.ndenumerate(coverage.views_per_cell):
         corner = col * cell[0] - 0.5, row * cell[1] - 0.5
-        style = FAILED_STYLE if n < MIN_VIEWS else {"facecolor": "none", "edgecolor": "#cccccc"}
+        style = FAILED_STYLE if n < MIN_VIEWS else MISSING_STYLE
         axes.add_patch(Rectangle(corner, *cell, linewidth=0.6, zorder=0.5, **style))
     axes.set_xlim(-0.5, width - 0.5)
     axes.set_ylim(height - 0.5, -0.5)
     axes.set_aspect("equal")
     axes.set_xlabel("u (px)")
     axes.set_ylabel("v (px)")
-    axes.spines[:].set_color("#888888")
+    axes.spines[:].set(visible=True, color=QUIET)
     axes.set_title(
         f"{len(u)} corners of {len(uv)} views cover {100 * coverage.share:.0f} % of the picture\n"
         f"hatched: fewer than {MIN_VIEWS} views have corners there"

@@ -2,29 +2,37 @@
 
 What a page is made of lies in ``assets``: ``page.css`` and ``page.js`` are in all of them,
 ``figures.js`` and Bokeh's own script in those with figures, and each has a ``.html``, ``.css``
-and ``.js`` of its own. Content travels as JSON inside the page, and scripts put it in as text,
-never as markup. The page's own policy forbids it to load anything.
+and ``.js`` of its own, before which further scripts may come. Content travels as JSON inside
+the page, and scripts put it in as text, never as markup. The page's own policy forbids it to
+load anything.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 BOKEH = ("bokeh.min.js", "bokeh-api.min.js")
 
 
-def page(name: str, title: str, data: Mapping[str, object], *, figures: bool = False) -> str:
-    """The whole page; its script finds ``data``, in which NaN is refused."""
+def page(
+    name: str,
+    title: str,
+    data: Mapping[str, object],
+    *,
+    figures: bool = False,
+    scripts: Sequence[str] = (),
+) -> str:
+    """The whole page; its script finds ``data``, in which NaN is refused, and what the further
+    ``scripts`` define."""
     # Nothing in a name may end the script that it is in.
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    scripts = [_asset("page.js"), _asset(f"{name}.js")]
+    own = ["page.js", *(["figures.js"] if figures else []), *scripts, f"{name}.js"]
     libraries = ""
     if figures:
-        scripts.insert(1, _asset("figures.js"))
         libraries = "".join(f"<script>{_bokeh(script)}</script>\n" for script in BOKEH)
     return f"""<!doctype html>
 <html lang="en">
@@ -41,7 +49,7 @@ def page(name: str, title: str, data: Mapping[str, object], *, figures: bool = F
 {_asset(f"{name}.html")}
 <script type="application/json" id="data">{content}</script>
 {libraries}<script>
-{"".join(scripts)}</script>
+{"".join(map(_asset, own))}</script>
 </body>
 </html>
 """

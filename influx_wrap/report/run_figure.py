@@ -7,31 +7,30 @@ from pathlib import Path
 
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.model.experiment import Plan
 from influx_wrap.report.grid import (
-    RAMP,
     draw_map,
     draw_target_border,
     frame_grid,
     map_legend,
     save_figure,
 )
+from influx_wrap.report.style import ERROR_RAMP, new_figure, styled
 
 PARAMETERS = ("fx", "cx")
 SMALLEST = 1e-4
 """Per cent; what is smaller is drawn like this, so that no error at all has a colour too."""
 
 
+@styled
 def draw_run(plan: Plan, cells: Sequence[CellResult], title: str, path: Path) -> None:
     """Write the figure: errors in per cent where the truth is known, else sigmas."""
     with_truth = any(cell.truth is not None for cell in cells)
     failed = {cell.cell for cell in cells if cell.reason is not None}
     n_rows, n_cols = len(plan.lfl_mm), len(plan.fd_m)
-    figure = Figure(figsize=(2.2 + 1.3 * n_cols, 1.9 + 0.42 * n_rows), layout="constrained")
-    figure.suptitle(title)
+    figure = new_figure(2.2 + 1.3 * n_cols, 1.9 + 0.42 * n_rows, title)
     panels = figure.subplots(1, len(PARAMETERS), sharey=True)
     maps = [_percents(cells, name, with_truth) for name in PARAMETERS]
     shown = [value for values in maps for value in values.values()] or [1.0]
@@ -42,7 +41,7 @@ def draw_run(plan: Plan, cells: Sequence[CellResult], title: str, path: Path) ->
         frame_grid(axes, plan)
         axes.set_title(f"|error of {name}| (%)" if with_truth else f"sigma of {name} (%)")
     panels[-1].set_ylabel("")
-    figure.colorbar(ScalarMappable(norm, RAMP), ax=panels, label="%", pad=0.01)
+    figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=panels, label="%", pad=0.01)
     map_legend(figure, plan, failed=bool(failed))
     save_figure(figure, path)
 

@@ -1,10 +1,8 @@
 """Scores as a page: the table, cumulative end-point errors, groups, every video over time.
 
-The page is one file that opens from a disk. Its few drawings are made by a small script of its
-own: a plotting library's bundle alone would be as large as all of the rest, and pictures made
-beforehand could not be read off. 143 000 frames do not fit in a screen's width, and need not: a
-strip's column keeps the lowest and the highest focal length of its frames and how many of them
-have no prediction, so that an outlier or a gap of a single frame is still seen.
+143 000 frames do not fit in a screen's width, and need not: a strip's column keeps the lowest
+and the highest focal length of its frames and how many of them have no prediction, so that an
+outlier or a gap of a single frame is still seen.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ from influx_wrap.report.score_table import (
 CURVE_LEVELS = 2000
 """A curve's points are left out where it rises by less than one of so many levels."""
 SHARE_UNITS = 100_000
-VIDEOS_BYTES = 4_000_000
+VIDEOS_BYTES = 3_300_000
 STRIP_BYTES, COLUMN_BYTES = 150, 13
 """What a strip takes for its scores, and for each column: two numbers of 4 bytes in base64, and a
 count."""
@@ -60,7 +58,7 @@ def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Write the page. A video's truth is that of the first evaluation that has it."""
     content = _content(in_order(evaluations))
     title = "Scores of predicted intrinsics"
-    write_text(path, page("scores", title, content))
+    write_text(path, page("scores", title, content, figures=True))
 
 
 def _content(evaluations: Sequence[Evaluation]) -> dict[str, object]:
@@ -126,7 +124,7 @@ def _method(place: int, evaluation: Evaluation, note: str = "") -> Cell:
 
 
 def _curve(histogram: EpeHistogram) -> dict[str, object]:
-    """Points of the cumulative curve, with what they say in words."""
+    """Points of the cumulative curve, each by its steps from the one before, and in words."""
     px, share = histogram.curve()
     rises = np.flatnonzero(np.diff(np.floor(share * CURVE_LEVELS)))
     marked = [0, min(THRESHOLD_PX * BINS_PER_PX, len(px) - 1), len(px) - 1]
@@ -139,8 +137,8 @@ def _curve(histogram: EpeHistogram) -> dict[str, object]:
         nowhere = shown(100 * histogram.infinite / histogram.n)
         words.append(f"{nowhere} % without a prediction or a projection")
     return {
-        "bins": kept.tolist(),
-        "shares": np.round(share[kept] * SHARE_UNITS).astype(int).tolist(),
+        "bins": np.diff(kept, prepend=0).tolist(),
+        "shares": np.diff(np.round(share[kept] * SHARE_UNITS).astype(int), prepend=0).tolist(),
         "words": ", ".join(words),
     }
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from influx_wrap.cli.main import main
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.model.intrinsics import NAMES
+from tests.cli.conftest import assert_mistake
 from tests.lut.lenses import breathing_table
 
 
@@ -104,3 +105,38 @@ def test_pictures_of_a_table(lut: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for name in ("regions.png", "intrinsics.png"):
         assert (tmp_path / "figures" / name).stat().st_size > 10_000
+
+
+def test_the_explorer_is_beside_the_table(lut: Path, tmp_path: Path) -> None:
+    result = run("lut", "explore", lut)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"written: {tmp_path / 'lut.html'}\n"
+    assert "canon17 on arri-alexa-mini" in (tmp_path / "lut.html").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"lut.json", "lut.html"}
+
+
+def test_the_explorer_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = breathing_table("canon17").rows(np.array([3]))
+    write_table(tmp_path / "lut.json", table)
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", lambda url: len(opened.append(url) or opened) - 1)
+    out = tmp_path / "page.html"
+    result = run("lut", "explore", tmp_path / "lut.json", "--out", out, "--open")
+    assert result.exit_code == 0, result.output
+    assert opened == [str(out)]
+    without = run("lut", "explore", tmp_path / "lut.json", "--out", out, "--open")
+    assert_mistake(without, "no browser to open")
+    assert out.exists()
+
+
+def test_tables_that_cannot_be_explored(lut: Path, tmp_path: Path) -> None:
+    assert_mistake(run("lut", "explore", tmp_path / "none.json"), "does not exist")
+    assert_mistake(run("lut", "explore", lut, "--out", lut), "is the table itself")
+    nowhere = tmp_path / "nowhere" / "page.html"
+    assert_mistake(run("lut", "explore", lut, "--out", nowhere), "cannot be written")
+    whole = lut.read_text()
+    lut.write_text(whole[: len(whole) // 2])
+    assert_mistake(run("lut", "explore", lut), "this is not JSON")
+    lut.write_text('{"frames": {}}')
+    assert_mistake(run("lut", "explore", lut), "influx-calib lut build")
+    assert [path.name for path in tmp_path.iterdir()] == ["lut.json"]

@@ -64,6 +64,7 @@ def test_artefacts(finished: Path) -> None:
     workspace = Workspace(finished)
     names = {name.split("/")[0] for name in contents(finished)}
     summaries = {"plan.json", "summary.json", "summary.csv", "errors.png"}
+    summaries |= {"report.html", "explorer.html"}
     assert names == {"cells", "data", "lut.json", "lut"} | summaries
     assert set(read_table(workspace.table).names) == set(CELLS)
     for cell in CELLS:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -17,6 +16,7 @@ from influx_wrap.formats.pairs import Action, ReviewRow, read_review
 from influx_wrap.model.flashes import Flashes, Readings
 from influx_wrap.observe.frames import open_frames
 from influx_wrap.report.led_review import CROP_PX, Card, write_review_page
+from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
 
 SIZE = (400, 300)
 N_FRAMES = 12
@@ -118,18 +118,7 @@ def test_too_damaged_to_show(tmp_path: Path, page: Path) -> None:
 @pytest.mark.system
 def test_in_a_browser(page: Path, tmp_path: Path) -> None:
     """Set, move, remove, reassign, choose a frame, save; and read the file back."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    assert chromium is not None, "Debian's package chromium is needed"
-    as_root = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=as_root)
-        tab = browser.new_page(accept_downloads=True)
-        faults: list[str] = []
-        asked: list[str] = []
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(page.as_uri())
+    with open_page(page) as tab:
         cards = tab.locator(".card")
         assert cards.count() == 4
         assert tab.inner_text("#state") == "1 in use, 3 undecided"
@@ -144,6 +133,9 @@ def test_in_a_browser(page: Path, tmp_path: Path) -> None:
         tab.keyboard.press("u")
         tab.keyboard.press("Enter")
         assert "undecided" in (cards.nth(1).get_attribute("class") or ""), "no centre yet"
+        tab.keyboard.press("ArrowRight")
+        centre = cards.nth(1).locator("[data-field=centre]")
+        assert centre.inner_text() == "20.00, 290.00", "where it is expected"
         crop = cards.nth(1).locator("[data-kind=crop]")
         box = crop.bounding_box()
         assert box is not None
@@ -164,9 +156,6 @@ def test_in_a_browser(page: Path, tmp_path: Path) -> None:
         assert tab.inner_text("#state") == "3 in use"
         cards.nth(2).locator("select").select_option("r1")
         assert "3 in conflict" in tab.inner_text("#state"), "one reading twice, and out of order"
-        browser.close()
-    assert faults == []
-    assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
     rows = read_review(tmp_path / "review.csv", FLASHES, READINGS)
     assert [(row.flash, row.reading, row.frame, row.action) for row in rows] == [
         ("3", "r1", 4, Action.USE),
@@ -176,3 +165,12 @@ def test_in_a_browser(page: Path, tmp_path: Path) -> None:
     ]
     assert rows[0].uv == (310.25, 115.0)
     assert rows[1].uv == pytest.approx((199.5, 149.5), abs=1.0), "all of the picture is its crop"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("dark", "width"), SCHEMES_AND_WIDTHS)
+def test_accessible(page: Path, dark: bool, width: int) -> None:
+    with open_page(page, dark=dark, width=width, fragment="card-3") as tab:
+        focused = "() => document.activeElement.querySelector('h2').textContent"
+        assert tab.evaluate(focused) == "Flash detected in frame 9"
+        check_accessible(tab)

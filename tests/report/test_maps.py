@@ -14,7 +14,7 @@ from influx_wrap.plan import make_plan
 from influx_wrap.report.compare_figure import draw_epe, draw_errors
 from influx_wrap.report.run_figure import draw_run
 
-TEAL_BGR = (128, 128, 0)
+BLUE_BGR = (0xB2, 0x72, 0x00)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def share(path: Path, colour_bgr: tuple[int, int, int]) -> float:
 def test_run(plan: Plan, tmp_path: Path, truth: bool) -> None:
     path = tmp_path / "errors.png"
     draw_run(plan, results(plan, truth=truth), "a title", path)
-    assert share(path, TEAL_BGR) > 0.001
+    assert share(path, BLUE_BGR) > 0.001
     assert share(path, (0xEE, 0xEE, 0xEE)) > 0.02, "cells that were not run are grey"
 
 
@@ -77,12 +77,12 @@ def test_a_run_without_any_answer(plan: Plan, tmp_path: Path) -> None:
 def test_compare(plan: Plan, tmp_path: Path) -> None:
     by_recipe = {name: results(plan) for name in ("stock", "influx", "batch")}
     draw_errors(plan, by_recipe, tmp_path / "errors.png")
-    assert share(tmp_path / "errors.png", TEAL_BGR) > 0.001
+    assert share(tmp_path / "errors.png", BLUE_BGR) > 0.001
 
 
 def test_epe(tmp_path: Path) -> None:
     thresholds = np.geomspace(0.01, 1000, 11)
     shares = {name: np.linspace(0, 1, 11) for name in ("stock", "influx", "batch")}
     draw_epe("a title", thresholds, shares, tmp_path / "epe.png")
-    green_bgr = (0x73, 0x9E, 0x00)
+    green_bgr = (0x5F, 0x80, 0x00)
     assert share(tmp_path / "epe.png", green_bgr) > 0.0005

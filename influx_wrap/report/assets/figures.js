@@ -73,6 +73,18 @@ class Chart {
     this.shown = Bokeh.Plotting.show(this.figure, element);
   }
 
+  // Another range, other ticks or another label for the axis "x" or "y" of a figure that is there.
+  axis(which, { range, ticks, label }) {
+    const k = which === "x" ? 0 : 1, [axis] = this.axes[k];
+    if (range) this.figure[`${which}_range`].setv({ start: range[0], end: range[1] });
+    if (label !== undefined) axis.axis_label = label;
+    if (ticks) {
+      axis.ticker = new Bokeh.FixedTicker({ ticks: ticks.map(([at]) => at) });
+      axis.major_label_overrides = new Map(ticks);
+      [this.figure.xgrids[0], this.figure.ygrids[0]][k].ticker = axis.ticker;
+    }
+  }
+
   describe(text) { this.element.setAttribute("aria-label", text); }
 
   source(data = {}) { return new Bokeh.ColumnDataSource({ data }); }

@@ -70,12 +70,16 @@ function view(card, kind) {
     setCentre(card, area.left + x * area.width - 0.5, area.top + y * area.height - 0.5);
     draw();
   };
+  // A finger that moves scrolls the page: only its tap, which is a click, sets the centre.
   box.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || event.pointerType === "touch") return;
     box.setPointerCapture(event.pointerId);
     put(event);
   });
-  box.addEventListener("pointermove", (event) => { if (event.buttons & 1) put(event); });
+  box.addEventListener("pointermove", (event) => {
+    if (event.buttons & 1 && event.pointerType !== "touch") put(event);
+  });
+  box.addEventListener("click", put);
   return { box, image, cross, lines, circle, kind };
 }
 
@@ -86,11 +90,19 @@ function areaOf(card, kind) {
     : { left: 0, top: 0, width: WIDTH, height: HEIGHT, src: picture.whole.src };
 }
 
+// Where keys begin if there is no centre yet: where it is expected, or in the middle.
+function startOf(card) {
+  const area = areaOf(card, "crop") ?? areaOf(card, "whole");
+  if (card.guess || !area) return card.guess;
+  return [area.left + (area.width - 1) / 2, area.top + (area.height - 1) / 2];
+}
+
 function drawView(card, shown) {
   const area = areaOf(card, shown.kind);
   shown.box.hidden = !area;
   if (!area) return;
   if (shown.image.getAttribute("src") !== area.src) shown.image.src = area.src;
+  shown.image.alt = shown.kind === "crop" ? `Part of frame ${card.frame}` : `Frame ${card.frame}`;
   shown.cross.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   shown.circle.setAttribute("display", card.guess && !card.uv ? "inline" : "none");
   if (card.guess) {
@@ -117,11 +129,13 @@ function build(card, number) {
   const conflict = make("p", { class: "note" });
   const where = make("span", { class: "number", "data-field": "centre" });
   const frame = make("span", { class: "number", "data-field": "frame" });
-  const before = make("button", { type: "button", title: "earlier frame" }, "[");
-  const after = make("button", { type: "button", title: "later frame" }, "]");
+  const before = make("button", { type: "button", title: "earlier frame",
+    "aria-label": "earlier frame" }, "[");
+  const after = make("button", { type: "button", title: "later frame",
+    "aria-label": "later frame" }, "]");
   before.addEventListener("click", () => { stepFrame(card, -1); draw(); });
   after.addEventListener("click", () => { stepFrame(card, 1); draw(); });
-  const choice = make("select", { "aria-label": "reading" }, new Option("none", ""));
+  const choice = make("select", { id: `reading-${number}` }, new Option("none", ""));
   for (const name of data.readings) choice.add(new Option(name, name));
   choice.value = card.reading;
   choice.addEventListener("change", () => { setReading(card, choice.value); draw(); });
@@ -131,17 +145,21 @@ function build(card, number) {
     button.addEventListener("click", () => { setAction(card, action); draw(); });
     return button;
   });
-  const heading = make("h2", {});
+  const heading = make("h2", { id: `heading-${number}` });
   heading.textContent = card.flash ? `Flash detected in frame ${card.flash}`
     : `No flash detected for reading ${card.reading}`;
-  const section = make("section", { class: "card", tabindex: "0", "data-card": number },
+  const section = make("div", { class: "card", role: "group", tabindex: "0",
+    "aria-labelledby": heading.id, "data-card": number },
     make("div", { class: "views" }, ...views.map((shown) => shown.box)),
     make("div", { class: "side" }, heading, note, conflict,
-      make("p", {}, make("label", {}, "Reading"), choice),
-      make("p", {}, make("label", {}, "Frame"), frame, " ", before, " ", after),
-      make("p", {}, make("label", {}, "Centre"), where),
+      make("p", {}, make("label", { class: "of", for: choice.id }, "Reading"), choice),
+      make("p", {}, make("span", { class: "of" }, "Frame"), frame, " ", before, " ", after),
+      make("p", {}, make("span", { class: "of" }, "Centre"), where),
       make("p", {}, ...actions.flatMap((button) => [button, " "]))));
   section.addEventListener("keydown", (event) => key(event, card));
+  section.addEventListener("focus", () => {
+    history.replaceState(null, "", `#card-${number + 1}`);
+  });
   return { section, views, where, frame, choice, actions, conflict };
 }
 
@@ -152,9 +170,10 @@ function key(event, card) {
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const step = event.shiftKey ? 5 : 0.25;
   if (moves[event.key]) {
-    if (!card.uv) return;
-    const [dx, dy] = moves[event.key];
-    setCentre(card, card.uv[0] + step * dx, card.uv[1] + step * dy);
+    const from = card.uv ?? startOf(card);
+    if (!from) return;
+    const [dx, dy] = card.uv ? moves[event.key] : [0, 0];
+    setCentre(card, from[0] + step * dx, from[1] + step * dy);
   } else if (event.key === "Delete" || event.key === "Backspace") setAction(card, "leave");
   else if (event.key === "Enter") setAction(card, "use");
   else if (event.key === "[") stepFrame(card, -1);
@@ -248,5 +267,12 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+function goLinked() {
+  const linked = /^#card-(\d+)$/.exec(location.hash);
+  if (linked && cards.length) go(Number(linked[1]) - 1);
+}
+
+window.addEventListener("hashchange", goLinked);
 window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
 draw();
+goLinked();

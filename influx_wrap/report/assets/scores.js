@@ -1,8 +1,9 @@
-const COLOURS = 7, DASHES = ["none", "7 3", "2 2", "8 3 2 3"];
+const COLOURS = 7, DASHES = [[], [7, 3], [2, 2], [8, 3, 2, 3]];
 const HEIGHT = 100, BAND = 6;
 const hidden = new Set();
 const byId = (id) => document.getElementById(id);
-const colour = (method) => `var(--m${method % COLOURS})`;
+const colourName = (method) => `m${method % COLOURS}`;
+const dashOf = (method) => DASHES[method % DASHES.length];
 
 function drawing(width, height, ...children) {
   const svg = document.createElementNS(SVG, "svg");
@@ -17,10 +18,10 @@ function path(name, d, method = null, filled = false) {
   const element = document.createElementNS(SVG, "path");
   element.setAttribute("class", name);
   element.setAttribute("d", d);
-  const ink = method === null ? "var(--ink)" : colour(method);
-  if (name === "grid" || name === "threshold") return element;
+  const ink = `var(--${method === null ? "ink" : colourName(method)})`;
+  if (name === "grid") return element;
   element.style.stroke = filled ? "none" : ink;
-  if (method !== null && !filled) element.style.strokeDasharray = DASHES[method % DASHES.length];
+  if (method !== null && !filled) element.style.strokeDasharray = dashOf(method).join(" ");
   if (filled || name === "range") element.style.fill = ink;
   return element;
 }
@@ -70,7 +71,9 @@ function tableOf(content, caption) {
 
 function cellOf(cell) {
   const text = make("span", { class: cell.best ? "best value" : "value" }, cell.text);
-  const element = make("td", { class: typeof cell.key === "string" ? "name" : "" }, text);
+  const element = typeof cell.key === "string"
+    ? make("th", { scope: "row", class: "name" }, text)
+    : make("td", cell.key === null ? {} : { "data-value": cell.key }, text);
   if (cell.method !== undefined) element.prepend(swatch(cell.method));
   if (cell.note) element.append(make("small", {}, cell.note));
   if (typeof cell.bar === "number") {
@@ -79,37 +82,29 @@ function cellOf(cell) {
   return element;
 }
 
-/* A line that is moved over a plot by pointer or keys: both say where, from 0 to 1. */
+/* Left and right, with Shift in larger steps. */
 
-function addCursor(plot, owner, steps, read, readout) {
-  const line = make("div", { class: "cursor", hidden: "" });
-  let at = null;
-  plot.append(line);
-  function put(share) {
-    at = clamp(share, 0, 1);
-    line.hidden = false;
-    line.style.left = `${100 * at}%`;
-    readout.textContent = read(at);
-  }
-  function point(event) {
-    const bounds = plot.getBoundingClientRect();
-    put((event.clientX - bounds.left) / bounds.width);
-  }
-  plot.addEventListener("pointermove", point);
-  plot.addEventListener("pointerdown", point);
+function onArrows(owner, move) {
   owner.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== owner) return;
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
-    put(at === null ? 0.5 / steps : at + step * (event.shiftKey ? 10 : 1) / steps);
+    move(step * (event.shiftKey ? 10 : 1));
     event.preventDefault();
   };
-  return { put, where: () => at };
 }
 
-/* Cumulative curves */
+/* Cumulative curves: a figure for each kind of axis, made when it is first looked at. */
 
-const chart = { log: true, plot: null, at: () => null,
+const CURSOR_STEPS = 200;
+for (const curve of data.curves) {
+  let bin = 0, share = 0;
+  curve.bins = curve.bins.map((step) => (bin += step));
+  curve.shares = curve.shares.map((step) => (share += step));
+}
+const curves = { log: true, figures: new Map(), px: null, first: 1 / data.binsPerPx,
+  last: Math.max(2 * data.threshold,
+    ...data.curves.map((curve) => (curve.bins.at(-1) ?? 0) / data.binsPerPx)),
   readout: make("div", { class: "readout number", role: "status" }) };
 
 function shareBelow(curve, px) {
@@ -125,61 +120,78 @@ function shareBelow(curve, px) {
   return share / data.shareUnits;
 }
 
-function axisOf() {
-  const ends = data.curves.map((curve) => (curve.bins.at(-1) ?? 0) / data.binsPerPx);
-  const last = Math.max(2 * data.threshold, ...ends), first = 1 / data.binsPerPx;
-  if (chart.log) {
+function axisOf(log) {
+  const { first, last } = curves;
+  const ticks = [];
+  if (log) {
     const range = Math.log(last / first);
-    const ticks = [];
     for (let px = first; px <= last * 1.001; px *= 10) ticks.push(Number(px.toPrecision(1)));
-    return { last, ticks, place: (px) => Math.log(Math.max(px, first) / first) / range,
+    return { ticks, range: [first, last], place: (px) => Math.log(Math.max(px, first) / first) / range,
       px: (share) => first * Math.exp(share * range) };
   }
   const step = [50, 100, 200, 500, 1000, 2000].find((size) => last / size <= 8) || 5000;
-  const ticks = [];
   for (let px = 0; px <= last; px += step) ticks.push(px);
-  return { last, ticks, place: (px) => px / last, px: (share) => share * last };
+  return { ticks, range: [0, last], place: (px) => px / last, px: (share) => share * last };
+}
+
+function pointsOf(curve, from) {
+  if (!curve.bins.length) return { px: [], percent: [] };
+  const px = [], percent = [];
+  const add = (at, share) => { px.push(at); percent.push(100 * share); };
+  if (from > 0) add(from, shareBelow(curve, from));
+  curve.bins.forEach((bin, k) => {
+    if (bin / data.binsPerPx > from || from === 0) {
+      add(bin / data.binsPerPx, curve.shares[k] / data.shareUnits);
+    }
+  });
+  add(curves.last, curve.shares.at(-1) / data.shareUnits);
+  return { px, percent };
+}
+
+function makeCurves(log) {
+  const axis = axisOf(log), place = make("div", {});
+  byId("plot").append(place);
+  const figure = new Chart(place, {
+    label: `Curves of ${data.methods.length} methods: how many per cent of the pairs have an `
+      + "end-point error below a number of pixels. The arrow keys read them off.",
+    x: { label: "end-point error (px)", range: axis.range, log,
+      ticks: axis.ticks.map((px) => [px, String(px)]) },
+    y: { label: "pairs below it (%)", range: [0, 101] }, height: 340,
+  });
+  const at = { x: { field: "px" }, y: { field: "percent" } };
+  const upright = (px) => figure.source({ px: [px, px], percent: [0, 101] });
+  figure.add("line", { ...at, source: upright(data.threshold), line_width: 1.5,
+    line_dash: [2, 3] }, { line: "warn" });
+  figure.add("text", { ...at, source: figure.source({ px: [data.threshold], percent: [2] }),
+    text: { value: `${data.threshold} px` }, x_offset: 5, text_font_size: "12px" },
+  { text: "warn" });
+  const lines = data.curves.map((curve, method) => figure.add("line", { ...at, line_width: 2,
+    source: figure.source(pointsOf(curve, axis.range[0])), line_dash: dashOf(method) },
+  { line: colourName(method) }));
+  const cursor = figure.source({ px: [], percent: [] });
+  figure.add("line", { ...at, source: cursor, line_width: 1 }, { line: "ink" });
+  for (const event of ["mousemove", "tap"]) figure.on(event, (px) => readAt(px));
+  return { place, axis, lines, cursor };
 }
 
 function drawCurves() {
-  const axis = axisOf();
-  const x = (px) => (1000 * axis.place(px)).toFixed(2);
-  const y = (share) => (1000 - 1000 * share).toFixed(2);
-  const levels = [0, 25, 50, 75, 100];
-  const grid = levels.map((level) => `M0 ${y(level / 100)}H1000`).join("")
-    + axis.ticks.map((px) => `M${x(px)} 0V1000`).join("");
-  const lines = data.curves.flatMap((curve, method) => {
-    if (hidden.has(method) || !curve.bins.length) return [];
-    const from = chart.log ? [[1 / data.binsPerPx, shareBelow(curve, 1 / data.binsPerPx)]] : [];
-    const points = curve.bins.map((bin, k) => [bin / data.binsPerPx,
-      curve.shares[k] / data.shareUnits]);
-    const inside = points.filter(([px]) => !chart.log || px > 1 / data.binsPerPx);
-    const end = [[axis.last, curve.shares.at(-1) / data.shareUnits]];
-    const d = [...from, ...inside, ...end].map(([px, share]) => `${x(px)} ${y(share)}`).join("L");
-    const line = path("line", `M${d}`, method);
-    line.dataset.method = method;
-    return [line];
-  });
-  const mark = path("threshold", `M${x(data.threshold)} 0V1000`);
-  const plot = make("div", { class: "plot" },
-    drawing(1000, 1000, path("grid", grid), ...lines, mark),
-    ...levels.map((level) => tick("y", `${level} %`, `top:${100 - level}%`)),
-    ...axis.ticks.map((px, k) => tick("x", k ? `${px}` : `${px} px`,
-      `left:${100 * axis.place(px)}%`)),
-    tick("mark", `${data.threshold} px`, `left:${100 * axis.place(data.threshold)}%`));
-  const read = (share) => {
-    const px = axis.px(share);
-    const values = data.curves.flatMap((curve, method) => (hidden.has(method) || !curve.bins.length
-      ? [] : [`${data.methods[method]} ${(100 * shareBelow(curve, px)).toFixed(1)} %`]));
-    return `below ${px < 10 ? px.toFixed(1) : px.toFixed(0)} px: ${values.join(", ")}`;
-  };
-  const cursor = addCursor(plot, byId("chart"), 200, read, chart.readout);
-  if (chart.plot) chart.plot.replaceWith(plot); else byId("chart").prepend(plot);
-  const px = chart.at();
-  if (px !== null) cursor.put(axis.place(px));
-  chart.plot = plot;
-  chart.at = () => (cursor.where() === null ? null : axis.px(cursor.where()));
-  byId("axis").setAttribute("aria-pressed", chart.log);
+  if (!curves.figures.has(curves.log)) curves.figures.set(curves.log, makeCurves(curves.log));
+  for (const [log, { place, lines, cursor }] of curves.figures) {
+    place.hidden = log !== curves.log;
+    lines.forEach((line, method) => { line.visible = !hidden.has(method); });
+    if (curves.px !== null) cursor.data = { px: [curves.px, curves.px], percent: [0, 101] };
+  }
+  byId("axis").setAttribute("aria-pressed", curves.log);
+}
+
+function readAt(px) {
+  const [low, high] = curves.figures.get(curves.log).axis.range;
+  curves.px = clamp(px, low, high);
+  const values = data.curves.flatMap((curve, method) => (hidden.has(method) || !curve.bins.length
+    ? [] : [`${data.methods[method]} ${(100 * shareBelow(curve, curves.px)).toFixed(1)} %`]));
+  const shownPx = curves.px.toFixed(curves.px < 10 ? 1 : 0);
+  curves.readout.textContent = `below ${shownPx} px: ${values.join(", ")}`;
+  drawCurves();
 }
 
 function buildChart() {
@@ -188,17 +200,25 @@ function buildChart() {
     const box = make("input", { type: "checkbox", checked: "" });
     box.addEventListener("change", () => {
       if (box.checked) hidden.delete(method); else hidden.add(method);
-      drawCurves();
+      if (curves.px === null) drawCurves(); else readAt(curves.px);
       redrawStrips();
     });
     legend.append(make("li", {}, make("label", {}, box, " ", swatch(method), name), " ",
       make("span", { class: "words number" }, data.curves[method].words)));
   });
-  byId("chart").append(chart.readout, legend);
-  drawCurves();
+  byId("chart").append(curves.readout, legend);
+  onArrows(byId("chart"), (steps) => {
+    drawCurves();
+    const { axis } = curves.figures.get(curves.log);
+    const from = curves.px === null ? 0 : axis.place(curves.px);
+    readAt(axis.px(clamp(from + steps / CURSOR_STEPS, 0, 1)));
+  });
+  byId("axis").addEventListener("click", () => { curves.log = !curves.log; drawCurves(); });
+  whenSeen(byId("plot"), drawCurves);
 }
 
-/* Videos */
+/* Videos: each has a small drawing of its own. A figure of the library costs a hundred times as
+   much to make, which 386 videos at a time of scrolling cannot have. */
 
 function decoded(text) {
   return new Float32Array(Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)).buffer);
@@ -243,6 +263,27 @@ function round(value) {
 
 function span(low, high) {
   return round(low) === round(high) ? round(low) : `${round(low)} to ${round(high)}`;
+}
+
+/* A line that is moved over a strip by pointer or keys. */
+
+function addCursor(plot, strip, columns, read) {
+  const line = make("div", { class: "cursor", hidden: "" });
+  let at = null;
+  plot.append(line);
+  function put(share) {
+    at = clamp(share, 0, 1);
+    line.hidden = false;
+    line.style.left = `${100 * at}%`;
+    strip.readout.textContent = read(at);
+  }
+  function point(event) {
+    const bounds = plot.getBoundingClientRect();
+    put((event.clientX - bounds.left) / bounds.width);
+  }
+  plot.addEventListener("pointermove", point);
+  plot.addEventListener("pointerdown", point);
+  onArrows(strip.section, (steps) => put(at === null ? 0.5 / columns : at + steps / columns));
 }
 
 function drawStrip(strip) {
@@ -296,14 +337,14 @@ function drawStrip(strip) {
     });
     return [`${frames}: true ${span(truth[0][k], truth[1][k])}`, ...said].join("; ");
   };
-  addCursor(plot, strip.section, columns, read, strip.readout);
+  addCursor(plot, strip, columns, read);
   strip.holder.replaceChildren(plot);
   strip.readout.textContent = "";
   strip.stale = false;
 }
 
 function buildStrip(video, number) {
-  const holder = make("div", {}), readout = make("div", { class: "readout number" });
+  const holder = make("div", {}), readout = make("div", { class: "readout number", role: "status" });
   const legend = make("ul", { class: "legend" });
   legend.append(make("li", {}, swatch(null), "truth"));
   video.methods.forEach((one, method) => {
@@ -313,8 +354,8 @@ function buildStrip(video, number) {
       make("span", { class: "words number" }, words)));
   });
   const frames = `${video.frames} ${video.frames === 1 ? "frame" : "frames"}`;
-  const section = make("section", { class: "card strip", tabindex: "0", "data-video": video.name },
-    make("h3", {}, video.name));
+  const section = make("div", { class: "card strip", role: "group", tabindex: "0",
+    "aria-label": video.name }, make("h3", {}, video.name));
   if (video.true) {
     holder.append(make("div", { class: "plot" }));
     section.append(make("div", { class: "words number" }, frames), holder, readout, legend);
@@ -378,6 +419,19 @@ function goStrip(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+// The address names the video that is looked at, so that it can be linked to.
+function goLinked() {
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  const strip = strips.find(({ video }) => video.name === wanted);
+  if (!strip) return;
+  if (strip.section.hidden) {
+    byId("filter").value = "";
+    arrangeStrips();
+  }
+  strip.section.focus();
+  strip.section.scrollIntoView({ block: "nearest" });
+}
+
 byId("used").append(...data.used.map((text) => make("li", {}, text)));
 byId("table").append(tableOf(data.table, "Scores of all frames"));
 for (const group of data.groups) {
@@ -387,13 +441,17 @@ buildChart();
 data.methods.forEach((name, method) => byId("of").add(new Option(name, method)));
 strips.forEach((strip) => {
   strip.section.dataset.number = strip.number;
+  strip.section.addEventListener("focus", () => {
+    history.replaceState(null, "", `#${encodeURIComponent(strip.video.name)}`);
+  });
   watcher.observe(strip.section);
 });
 arrangeStrips();
 byId("filter").addEventListener("input", arrangeStrips);
 byId("by").addEventListener("change", arrangeStrips);
 byId("of").addEventListener("change", arrangeStrips);
-byId("axis").addEventListener("click", () => { chart.log = !chart.log; drawCurves(); });
+window.addEventListener("hashchange", goLinked);
+goLinked();
 window.addEventListener("beforeprint", () => {
   strips.filter((strip) => strip.stale).forEach(drawStrip);
 });

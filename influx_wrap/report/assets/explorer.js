@@ -1,0 +1,240 @@
+// The lens explorer: one cursor on the plane of settings, and everything that follows it.
+
+/* The cursor */
+
+let waiting = false;
+
+function follow() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(drawAll);
+}
+
+function drawAll() {
+  waiting = false;
+  const answers = lookups.map((lookup) => query(lookup, state.lfl, state.fd));
+  const k = lookups.findIndex(({ name }) => name === state.scheme);
+  drawAnswers(answers);
+  byId("words").textContent = statusWords(lookups[k], answers[k]);
+  byId("words").dataset.status = STATUS_NAMES[answers[k].status];
+  drawWeights(answers[k]);
+  drawPicture();
+  drawCursor();
+  showSetting();
+  byId("experiment").value = experiments.find(({ lfl, fd }) => lfl === state.lfl
+    && fd === state.fd)?.name ?? "";
+  byId("pin").setAttribute("aria-pressed", state.pinned);
+}
+
+// The setting in its two inputs, but for the one that is being typed into.
+function showSetting() {
+  for (const [id, text] of [["lfl", String(state.lfl)], ["fd", fdText(state.fd)]]) {
+    if (document.activeElement !== byId(id)) byId(id).value = text === "NaN" ? "" : text;
+    byId(id).removeAttribute("aria-invalid");
+  }
+}
+
+function moveTo(lfl, fd, words = null) {
+  Object.assign(state, { lfl, fd, words });
+  follow();
+}
+
+function pinAt(lfl, fd, words = null) {
+  state.pinned = true;
+  moveTo(lfl, fd, words);
+  remember();
+}
+
+function step(du, dv) {
+  const [from, to] = axis().range;
+  if (!(state.lfl > 0 && state.fd > 0)) return;
+  const u = clamp(axis().u(state.fd) + du * (to - from), from, axis().end);
+  const v = clamp(Math.log(state.lfl) + dv * (vRange[1] - vRange[0]), ...vRange);
+  const [lfl, fd] = fromPlane(u, v);
+  pinAt(dv ? lfl : state.lfl, du ? fd : state.fd);
+}
+
+function nextExperiment(by) {
+  const n = experiments.length;
+  const now = experiments.findIndex(({ lfl, fd }) => lfl === state.lfl && fd === state.fd);
+  const { lfl, fd } = experiments[now < 0 ? (by > 0 ? 0 : n - 1) : (now + by + n) % n];
+  pinAt(lfl, fd);
+}
+
+function typed() {
+  const wrong = [];
+  const values = ["lfl", "fd"].map((id) => {
+    const text = byId(id).value.trim().replace("\u221e", "inf");
+    const value = parsedNumber(text);
+    const good = value !== null && !Number.isNaN(value) && (id === "fd" || value !== Infinity);
+    if (!good) wrong.push(id);
+    return value;
+  });
+  if (wrong.length) {
+    for (const id of wrong) byId(id).setAttribute("aria-invalid", "true");
+    byId("words").textContent = "LFL is a number of millimetres, FD a number of metres or inf.";
+    return;
+  }
+  pinAt(...values);
+}
+
+/* The address says what is looked at, so that a view can be sent to somebody */
+
+let remembering = null, remembered = null;
+
+function remember() {
+  clearTimeout(remembering);
+  remembering = setTimeout(() => {
+    const { lfl, fd, scheme, show, axis: kind } = state;
+    const known = state.pinned && lfl > 0 && fd > 0 ? `lfl=${lfl}&fd=${fdText(fd)}&` : "";
+    const hash = `#${known}scheme=${scheme}&show=${showName(show)}&axis=${kind}`;
+    remembered = hash;
+    if (hash !== location.hash) location.hash = hash;
+  }, 250);
+}
+
+const KINDS = { value: "", sigma: "sigma-", left: "left-out-" };
+
+function showName(show) {
+  const [kind, k] = show.split("-");
+  return kind === "none" ? "none" : KINDS[kind] + NAMES[k];
+}
+
+function showNamed(name) {
+  return [...byId("show").options].map(({ value }) => value).find((one) => showName(one) === name);
+}
+
+function recall() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  if (lookupOf(said.get("scheme"))) state.scheme = said.get("scheme");
+  state.show = showNamed(said.get("show")) ?? state.show;
+  if (axes[said.get("axis")]) state.axis = said.get("axis");
+  const lfl = parsedNumber(said.get("lfl") ?? ""), fd = parsedNumber(said.get("fd") ?? "");
+  if (lfl > 0 && fd > 0 && lfl !== Infinity) {
+    Object.assign(state, { lfl, fd, pinned: true, words: null });
+  }
+}
+
+function showState() {
+  for (const id of ["scheme", "show", "axis"]) byId(id).value = state[id];
+  markScheme();
+  drawPlane();
+  drawClip();
+  follow();
+}
+
+function choose(changes) {
+  Object.assign(state, changes);
+  showState();
+  remember();
+}
+
+/* All together */
+
+function begin() {
+  const n = data.names.length;
+  byId("title").textContent = `${data.lens} on ${data.camera}`;
+  const range = isColumn ? `${short(leastLfl)} mm only`
+    : `${short(leastLfl)} to ${short(mostLfl)} mm`;
+  byId("about").textContent = `${n} ${n === 1 ? "experiment" : "experiments"}, LFL ${range}, FD `
+    + `${n === 1 ? metres(nearest) : `${short(nearest)} to ${metres(farthest)}`}, ${width} \u00d7 `
+    + `${height} px`;
+  byId("foot").textContent = `influx_wrap ${data.version}. Pixel (0, 0) is the centre of the `
+    + "top-left pixel. LFL is the lens's focal length, FD the focus distance, CFL the camera's "
+    + "focal length.";
+  const unknown = data.isMeasured.filter((is) => !is).length;
+  byId("measured").textContent = unknown === 0 ? ""
+    : `${unknown === n ? "No experiment has" : `${unknown} of ${n} experiments do not have`} a `
+      + "covariance: for these, sigma says how far interpolation may be off, but not measurement.";
+  const group = (label, kind, words) => {
+    const element = make("optgroup", { label });
+    element.append(...NAMES.map((name, k) => option(`${kind}-${k}`, words(name))));
+    return element;
+  };
+  byId("show").append(group("Intrinsics", "value", (name) => name),
+    group("Sigma", "sigma", (name) => `sigma of ${name}`),
+    group("Leave-one-out", "left", (name) => `leave-one-out error of ${name}`),
+    option("none", "regions only"));
+  byId("scheme").append(...lookups.map(({ name }) => option(name, name)));
+  byId("experiment").append(option("", NONE), ...data.names.map((name) => option(name, name)));
+  const middle = fromPlane((axes.inverse.u(nearest) + axes.inverse.u(farthest)) / 2,
+    (Math.log(leastLfl) + Math.log(mostLfl)) / 2);
+  [state.lfl, state.fd] = n === 1 ? [data.lfl[0], data.fd[0]] : middle;
+  recall();
+  makeAnswers();
+  makeLeftOut();
+  showState();
+  drawAll();
+  listen();
+  requestAnimationFrame(() => setTimeout(() => {
+    makePlane();
+    whenSeen(byId("grid"), makePicture);
+  }));
+}
+
+function listen() {
+  for (const id of ["scheme", "show", "axis"]) {
+    byId(id).addEventListener("change", () => choose({ [id]: byId(id).value }));
+  }
+  for (const id of ["lfl", "fd"]) {
+    byId(id).addEventListener("change", typed);
+    // What is no number stays to be mended, and what was typed beside it stays too.
+    byId(id).addEventListener("blur", () => {
+      if (!document.querySelector("input[aria-invalid]")) showSetting();
+    });
+  }
+  byId("experiment").addEventListener("change", () => {
+    const chosen = experiments.find(({ name }) => name === byId("experiment").value);
+    if (chosen) pinAt(chosen.lfl, chosen.fd);
+  });
+  byId("pin").addEventListener("click", () => {
+    state.pinned = !state.pinned;
+    follow();
+  });
+  byId("enlarged").addEventListener("change", drawPicture);
+  byId("plane-keys").addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const size = event.shiftKey ? 0.05 : 0.005;
+    const move = { ArrowLeft: [-size, 0], ArrowRight: [size, 0], ArrowUp: [0, size],
+      ArrowDown: [0, -size] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    step(...move);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input, select")) return;
+    const acts = {
+      n: () => nextExperiment(1), p: () => nextExperiment(-1),
+      s: () => choose({ scheme: lookups[(lookups.indexOf(lookupOf(state.scheme)) + 1)
+        % lookups.length].name }),
+      a: () => choose({ axis: state.axis === "log" ? "inverse" : "log" }),
+      Escape: () => { state.pinned = false; follow(); },
+      ",": () => walk(-1), ".": () => walk(1), "<": () => walk(-25), ">": () => walk(25),
+    };
+    acts[event.key]?.();
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash === remembered) return;
+    remembered = null;
+    recall();
+    showState();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    if (plane.chart) drawHeat();
+  });
+  listenForFiles();
+}
+
+// For tests, and for whoever opens the console.
+window.explorer = {
+  answer: (lfl, fd, scheme = state.scheme) => {
+    const lookup = lookupOf(scheme), answer = query(lookup, lfl, fd);
+    const weighted = (row, k) => ({ name: data.names[row], weight: answer.weights[k] });
+    return { status: STATUS_NAMES[answer.status], intrinsics: answer.intrinsics,
+      sigma: sigmaOf(lookup, answer), vertices: answer.vertices.map(weighted) };
+  },
+  clip: () => clip,
+};
+
+begin();

@@ -1,0 +1,199 @@
+// The lens explorer's answers at the cursor, and what the camera sees there.
+
+/* The answers of all schemes */
+
+const cells = { values: [], spread: [], status: [], heads: [] };
+
+function makeAnswers() {
+  cells.heads = lookups.map(({ name }) => make("th", { scope: "col" }, name));
+  const body = make("tbody", {});
+  NAMES.forEach((name, k) => {
+    const row = lookups.map((lookup) => {
+      const value = make("span", { class: "value" }), sigma = make("small", { class: "sigma" });
+      const cell = make("td", { "data-scheme": lookup.name, "data-name": name }, value, sigma);
+      return { cell, value, sigma };
+    });
+    const spread = make("td", {});
+    cells.values.push(row);
+    cells.spread.push(spread);
+    body.append(make("tr", {}, make("th", { scope: "row" }, name,
+      make("small", {}, UNITS[k])), ...row.map(({ cell }) => cell), spread));
+  });
+  cells.status = lookups.map(({ name }) => make("td", { "data-status-of": name }));
+  body.append(make("tr", {}, make("th", { scope: "row" }, "status"), ...cells.status,
+    make("td", {})));
+  byId("answers").append(
+    make("caption", { class: "quiet" }, "Value, and \u00b1 one sigma below it"),
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "intrinsic"), ...cells.heads,
+      make("th", { scope: "col" }, "differ by"))), body);
+}
+
+function put(element, text, value) {
+  element.textContent = text;
+  if (value === null) delete element.dataset.value; else element.dataset.value = String(value);
+}
+
+function drawAnswers(answers) {
+  const sigmas = answers.map((answer, k) => sigmaOf(lookups[k], answer));
+  NAMES.forEach((_, c) => {
+    answers.forEach((answer, k) => {
+      const { value, sigma } = cells.values[c][k], known = answer.intrinsics !== null;
+      put(value, known ? answer.intrinsics[c].toFixed(DIGITS[c]) : NONE,
+        known ? answer.intrinsics[c] : null);
+      put(sigma, known ? `\u00b1 ${small(sigmas[k][c])}` : "", known ? sigmas[k][c] : null);
+    });
+    const found = answers.flatMap(({ intrinsics }) => (intrinsics ? [intrinsics[c]] : []));
+    if (found.length > 1) {
+      // Less than this is rounding.
+      const least = 1e-10 * Math.max(...found.map(Math.abs));
+      const apartBy = Math.max(...found) - Math.min(...found);
+      const difference = apartBy > least ? apartBy : 0;
+      const chosen = sigmas[lookups.findIndex(({ name }) => name === state.scheme)]?.[c];
+      const inSigmas = chosen > 0 ? make("small", {}, `${small(difference / chosen)} \u03c3`) : "";
+      cells.spread[c].replaceChildren(small(difference), inSigmas);
+      cells.spread[c].dataset.value = String(difference);
+    } else cells.spread[c].replaceChildren(NONE);
+  });
+  answers.forEach(({ status }, k) => {
+    cells.status[k].textContent = wordOf[status].toLowerCase();
+    cells.status[k].dataset.status = STATUS_NAMES[status];
+  });
+}
+
+function markScheme() {
+  lookups.forEach(({ name }, k) => {
+    const is = name === state.scheme;
+    cells.heads[k].classList.toggle("chosen", is);
+    cells.heads[k].replaceChildren(name, ...(is ? [make("small", {}, "shown")] : []));
+    for (const row of cells.values) row[k].cell.classList.toggle("chosen", is);
+    cells.status[k].classList.toggle("chosen", is);
+  });
+}
+
+function statusWords(lookup, answer) {
+  const { lfl, fd, status } = answer, setting = `${short(lfl, 6)} mm, ${metres(fd, 6)}`;
+  if (state.words) return state.words;
+  if (status === STATUS.LFL_OUTSIDE) {
+    return `Outside: LFL ${short(lfl, 6)} mm is not in the table of ${data.lens}, which runs from `
+      + `${short(leastLfl)} to ${short(mostLfl)} mm. Nobody can say.`;
+  }
+  if (status === STATUS.UNUSABLE) {
+    return `No answer: ${setting} is no setting of a lens. Both must be positive, and the distance `
+      + "more than four times the focal length.";
+  }
+  if (status === STATUS.EXTRAPOLATED) {
+    const ends = rangeOfY(lookup, clamp(lfl, leastLfl, mostLfl)).map((y) => toFd(lookup, y));
+    const [near, far] = [Math.min(...ends), Math.max(...ends)], isNear = fd < near;
+    return `Extrapolated: at ${short(lfl, 6)} mm the table ${isNear ? "begins" : "ends"} at `
+      + `${metres(isNear ? near : far)}. fx and fy are those of a thin lens at ${metres(fd)}, the `
+      + `rest is as at ${metres(isNear ? near : far)}.`;
+  }
+  const exact = experiments.find((one) => one.lfl === lfl && one.fd === fd);
+  if (exact) return `At experiment ${exact.name} (${exact.target}): ${setting}.`;
+  const n = answer.vertices.length;
+  const how = { 4: "bilinear, between four board experiments", 3: "in a triangle of experiments",
+    2: "between two experiments", 1: "one experiment only" }[n];
+  return `Interpolated at ${setting}: ${how}.`;
+}
+
+function drawWeights(answer) {
+  const items = answer.vertices.map((row, k) => {
+    const { name, lfl, fd, target } = experiments[row];
+    const button = make("button", { type: "button",
+      title: `${target}, ${short(lfl)} mm, ${metres(fd)}: put the cursor there` }, `${name} `,
+    make("span", { class: "quiet" }, target));
+    button.addEventListener("click", () => {
+      pinAt(lfl, fd);
+      // The list is about to change under whoever is in it.
+      byId("plane-keys").focus({ preventScroll: true });
+    });
+    // Rounding may leave a little less than nothing.
+    const text = answer.weights[k].toFixed(3).replace("-0.000", "0.000");
+    const weight = make("span", { class: "number", "data-vertex": name,
+      "data-value": String(answer.weights[k]) }, text);
+    const share = make("span", { class: "share",
+      style: `width: ${100 * clamp(answer.weights[k], 0, 1)}%` });
+    return make("li", {}, button, weight, make("span", {}, share));
+  });
+  byId("weights").replaceChildren(...(items.length ? items
+    : [make("li", { class: "quiet" }, "nobody")]));
+}
+
+/* What the camera sees */
+
+const picture = {};
+const [width, height] = data.imageSize;
+
+function makePicture() {
+  const pad = 0.06 * width;
+  const chart = new Chart(byId("grid"), {
+    label: "Distortion of a grid", aspect: (width + 2 * pad) / (height + 2 * pad),
+    x: { label: "u (px)", range: [-pad, width + pad] },
+    y: { label: "v (px)", range: [-pad, height + pad], flipped: true },
+  });
+  picture.ideal = chart.source({ xs: [], ys: [] });
+  picture.seen = chart.source({ xs: [], ys: [] });
+  const lines = fields("xs", "ys");
+  chart.add("multi_line", { ...lines, source: picture.ideal, ...dashes(2, 3) }, { line: "quiet" });
+  chart.add("multi_line", { ...lines, source: picture.seen, line_width: 1.5 }, { line: "mark" });
+  const [l, r, t, b] = [-0.5, width - 0.5, -0.5, height - 0.5];
+  chart.add("multi_line", { ...lines, line_width: 2,
+    source: chart.source({ xs: [[l, r, r, l, l]], ys: [[t, t, b, b, t]] }) }, { line: "ink" });
+  picture.chart = chart;
+  drawPicture();
+}
+
+// Lines of a grid over the picture, as places [u, v].
+const gridLines = (() => {
+  const lines = [], across = 12, down = Math.max(Math.round(12 * height / width), 2);
+  const along = Array.from({ length: 25 }, (_, k) => k / 24);
+  for (let k = 0; k <= across; k += 1) {
+    lines.push(along.map((share) => [-0.5 + width * k / across, -0.5 + height * share]));
+  }
+  for (let k = 0; k <= down; k += 1) {
+    lines.push(along.map((share) => [-0.5 + width * share, -0.5 + height * k / down]));
+  }
+  return lines;
+})();
+
+function drawPicture() {
+  const { intrinsics: theta } = query(lookupOf(state.scheme), state.lfl, state.fd);
+  drawSeen(theta);
+  if (!picture.chart) return;
+  const lines = (places) => ({ xs: places.map((line) => line.map(([u]) => u)),
+    ys: places.map((line) => line.map(([, v]) => v)) });
+  picture.ideal.data = lines(theta ? gridLines : []);
+  if (!theta) { picture.seen.data = lines([]); return; }
+  const times = Number(byId("enlarged").value), [fx, fy, cx, cy] = theta;
+  picture.seen.data = lines(gridLines.map((line) => line.map(([u, v]) => {
+    const seen = project(theta, (u - cx) / fx, (v - cy) / fy);
+    return seen ? [u + times * (seen[0] - u), v + times * (seen[1] - v)] : [NaN, NaN];
+  })));
+}
+
+function drawSeen(theta) {
+  const list = byId("seen"), entries = [];
+  const add = (id, name, text, value) => {
+    const shownAs = make("dd", { class: "number", id });
+    put(shownAs, text, value);
+    entries.push(make("dt", {}, name), shownAs);
+  };
+  let folds = false;
+  if (theta) {
+    const view = fieldOfView(theta, data.imageSize);
+    const moved = displacement(theta, data.imageSize, 24);
+    ({ folds } = moved);
+    for (const [name, angle] of Object.entries(view)) {
+      add(`fov-${name}`, `${name} field of view`,
+        angle === null ? "no ray reaches the rim" : `${angle.toFixed(3)}\u00b0`, angle);
+    }
+    const cfl = [0, 1].map((k) => 1e-3 * data.pixelUm[k] * theta[k]);
+    add("cfl", "camera focal length CFL",
+      `${cfl[0].toFixed(3)} mm (fx), ${cfl[1].toFixed(3)} mm (fy)`, (cfl[0] + cfl[1]) / 2);
+    add("displacement", "largest displacement", `${small(moved.largest, 3)} px`, moved.largest);
+  }
+  list.replaceChildren(...entries);
+  byId("fold").hidden = !folds;
+  byId("fold").textContent = "The distortion polynomial folds inside the picture: some of its "
+    + "pixels have no direction. Do not use these intrinsics there.";
+}

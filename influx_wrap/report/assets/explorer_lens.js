@@ -1,0 +1,90 @@
+// The lens explorer: the lens, what is looked at, and how settings become text and places.
+
+const byId = (id) => document.getElementById(id);
+const NAMES = data.intrinsics, UNITS = NAMES.map((_, k) => (k < 4 ? "px" : ""));
+const DIGITS = [2, 2, 2, 2, 6, 6, 7, 7];
+const NONE = "\u2013";
+const lookups = data.schemes.map((scheme) => makeLookup(scheme, data));
+const lookupOf = (name) => lookups.find((lookup) => lookup.name === name);
+const columns = lookups[0].columns.lfl;
+const isColumn = columns.length === 1;
+const experiments = data.names.map((name, row) => ({
+  name, row, lfl: data.lfl[row], fd: data.fd[row], target: data.isDrone[row] ? "drone" : "board",
+}));
+const wordOf = ["Interpolated", "Extrapolated", "Outside", "No answer"];
+
+// What is looked at. "words" replace an answer where a clip's frame has no setting.
+const state = {
+  lfl: NaN, fd: NaN, scheme: data.default, show: "value-0", axis: "inverse", pinned: false,
+  words: null,
+};
+
+/* Numbers and settings as text */
+
+const withUnit = (k) => NAMES[k] + (UNITS[k] && ` (${UNITS[k]})`);
+const fdText = (fd) => (fd === Infinity ? "inf" : String(fd));
+const metres = (fd, digits = 4) => (fd === Infinity ? "\u221e" : `${short(fd, digits)} m`);
+const short = (value, digits = 4) => String(Number(value.toPrecision(digits)));
+
+function small(value, digits = 2) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e6) return value.toExponential(digits - 1).replace("e+", "e");
+  return value.toFixed(Math.max(digits - 1 - Math.floor(Math.log10(size)), 0));
+}
+
+// What of a source a glyph takes by the same name, and a line's dashes, as Bokeh wants them.
+const fields = (...names) => Object.fromEntries(names.map((name) => [name, { field: name }]));
+const dashes = (...lengths) => ({ line_dash: { value: lengths } });
+
+function option(value, text) { return make("option", { value }, text); }
+
+/* The plane: u grows with focus distance, v with focal length */
+
+const planeSize = { columns: 140, rows: 96 };
+const nearest = Math.min(...data.fd), farthest = Math.max(...data.fd);
+const [leastLfl, mostLfl] = lookups[0].lflRange;
+const axes = {
+  inverse: {
+    u: (fd) => -1 / fd, fd: (u) => (u >= 0 ? Infinity : -1 / u),
+    range: [-1.13 / nearest, 0.035 / nearest], end: 0, label: "focus distance FD (1 / FD scale)",
+  },
+  log: {
+    u: (fd) => (fd === Infinity ? Math.log10(4 * farthest) : Math.log10(fd)), fd: (u) => 10 ** u,
+    range: [Math.log10(nearest / 1.25), Math.log10(4 * farthest)],
+    end: Math.log10(4 * farthest), label: "focus distance FD (logarithmic)",
+  },
+};
+const vPad = isColumn ? 0.1 : 0.035 * Math.log(mostLfl / leastLfl);
+const vRange = [Math.log(leastLfl) - vPad, Math.log(mostLfl) + vPad];
+const axis = () => axes[state.axis];
+const toPlane = (lfl, fd) => [axis().u(fd), Math.log(lfl)];
+
+// A table of one focal length is a strip: every height of it is that focal length.
+function fromPlane(u, v) {
+  const lfl = isColumn ? columns[0] : Math.exp(v);
+  const isInfinite = state.axis === "inverse" && u > -0.004 / nearest;
+  return [Number(lfl.toPrecision(5)), isInfinite ? Infinity : Number(axis().fd(u).toPrecision(5))];
+}
+
+// Of labelled places those that are not too near to each other; the last always counts.
+function apart(ticks, [from, to], most) {
+  const kept = [];
+  for (const tick of [...ticks].reverse()) {
+    if (tick[0] < from || tick[0] > to) continue;
+    if (!kept.length || kept.at(-1)[0] - tick[0] > (to - from) / most) kept.push(tick);
+  }
+  return kept.reverse();
+}
+
+function planeTicks(along = axis()) {
+  const nice = [-2, -1, 0, 1, 2, 3].flatMap((power) => [1, 1.5, 2, 3, 5, 7]
+    .map((first) => Number(`${first}e${power}`)));
+  const fds = along === axes.inverse ? [...nice, Infinity] : nice;
+  const most = (byId("plane").clientWidth || 600) / 52;
+  return {
+    x: apart(fds.map((fd) => [along.u(fd), fd === Infinity ? "\u221e" : `${fd} m`]), along.range,
+      most),
+    y: apart(columns.map((lfl) => [Math.log(lfl), short(lfl)]), vRange, 18),
+  };
+}

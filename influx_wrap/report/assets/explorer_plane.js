@@ -1,0 +1,243 @@
+// The lens explorer's plane of settings: regions, experiments, what is shown in colours, and the
+// cursor.
+
+const plane = {};
+
+function makePlane() {
+  const height = innerWidth < 640 ? 340 : 540, ticks = planeTicks();
+  const chart = new Chart(byId("plane"), {
+    label: `Plane of settings of ${data.lens}`, height,
+    x: { label: axis().label, range: axis().range, ticks: ticks.x },
+    y: { label: "lens focal length LFL (mm)", range: vRange, ticks: ticks.y },
+  });
+  Object.assign(plane, {
+    chart, raster: chart.source({ image: raster([NaN], 1, 1), x: [0], y: [0], dw: [1], dh: [1] }),
+    zones: chart.source({ xs: [], ys: [] }), quads: chart.source({ xs: [], ys: [] }),
+    triangles: chart.source({ xs: [], ys: [] }),
+    path: ["inside", "beyond"].map(() => chart.source({ x: [], y: [] })),
+    experiments: chart.source({ x: [], y: [], marker: [], fill: [], size: [] }),
+    spokes: chart.source({ x0: [], y0: [], x1: [], y1: [] }),
+    vertices: chart.source({ x: [], y: [], size: [] }), cursor: chart.source({ x: [], y: [] }),
+    cross: chart.source({ x0: [], y0: [], x1: [], y1: [] }),
+  });
+  const at = fields("x", "y"), lines = fields("xs", "ys");
+  const from = fields("x0", "y0", "x1", "y1");
+  plane.image = chart.image(plane.raster, "value", {
+    ...fields("x", "y", "dw", "dh"), low: 0, high: 1,
+  });
+  chart.add("patches", { ...lines, source: plane.zones, fill_alpha: 0.35, line_alpha: 0,
+    hatch_pattern: "right_diagonal_line", hatch_alpha: 0.6, hatch_scale: 9, hatch_weight: 1 },
+  { fill: "card", hatch: "quiet" });
+  chart.add("multi_line", { ...lines, source: plane.quads, line_alpha: 0.7 }, { line: "card" });
+  chart.add("multi_line", { ...lines, source: plane.triangles, line_alpha: 0.9, ...dashes(4, 3) },
+    { line: "card" });
+  chart.add("scatter", { ...at, ...fields("marker", "size"), fill_color: { field: "fill" },
+    source: plane.experiments }, { line: "ink" });
+  const [inside, beyond] = plane.path;
+  for (const source of plane.path) {
+    chart.add("line", { ...at, source, line_width: 6, line_alpha: 0.75 }, { line: "card" });
+  }
+  chart.add("line", { ...at, source: inside, line_width: 2.5 }, { line: "ink" });
+  chart.add("line", { ...at, source: beyond, line_width: 2.5, ...dashes(6, 4) }, { line: "warn" });
+  // What moves lies on a layer of its own, so that the rest is not drawn again.
+  chart.add("segment", { ...from, source: plane.cross, level: "overlay", line_alpha: 0.8,
+    ...dashes(2, 3) }, { line: "ink" });
+  chart.add("segment", { ...from, source: plane.spokes, level: "overlay", line_width: 2 },
+    { line: "mark" });
+  chart.add("scatter", { ...at, source: plane.vertices, level: "overlay", marker: "circle",
+    size: { field: "size" }, fill_alpha: 0.25, line_width: 2 }, { line: "mark", fill: "mark" });
+  chart.add("scatter", { ...at, source: plane.cursor, level: "overlay", marker: "circle_cross",
+    size: 17, fill_color: null, line_width: 2.5 }, { line: "warn" });
+  chart.on("mousemove", (u, v) => { if (!state.pinned) moveTo(...snapped(u, v)); });
+  // A slow click is a press.
+  for (const kind of ["tap", "press"]) chart.on(kind, (u, v) => pinAt(...snapped(u, v)));
+  drawPlane();
+}
+
+// The experiment at a place of the plane, if there is one within a few pixels.
+function snapped(u, v) {
+  const [from, to] = axis().range, box = byId("plane");
+  const perU = box.clientWidth / (to - from), perV = box.clientHeight / (vRange[1] - vRange[0]);
+  for (const { lfl, fd } of experiments) {
+    const [eu, ev] = toPlane(lfl, fd);
+    if (Math.hypot((eu - u) * perU, isColumn ? 0 : (ev - v) * perV) < 5) return [lfl, fd];
+  }
+  return fromPlane(u, v);
+}
+
+function drawPlane() {
+  if (!plane.chart) return;
+  const ticks = planeTicks();
+  plane.chart.axis("x", { range: axis().range, ticks: ticks.x, label: axis().label });
+  drawRegions();
+  drawHeat();
+  drawPath();
+  drawCursor();
+}
+
+function drawRegions() {
+  const lookup = lookupOf(state.scheme);
+  const kinds = { quads: { xs: [], ys: [] }, triangles: { xs: [], ys: [] } };
+  const done = new Set();
+  for (const corners of lookup.regions) {
+    const own = corners.filter((row) => row >= 0), isQuad = own.length === 4;
+    own.forEach((row, k) => {
+      const other = own[(k + 1) % own.length], key = [row, other].sort((a, b) => a - b).join();
+      if (row === other || done.has(key)) return;
+      done.add(key);
+      const line = edge(lookup, lookup.places[row], lookup.places[other]);
+      const kind = isQuad || own.length < 3 ? kinds.quads : kinds.triangles;
+      kind.xs.push(line.map(([u]) => u));
+      kind.ys.push(line.map(([, v]) => v));
+    });
+  }
+  plane.quads.data = kinds.quads;
+  plane.triangles.data = kinds.triangles;
+  const zones = { xs: [], ys: [] };
+  const steps = Array.from({ length: 61 }, (_, k) => (isColumn ? columns[0]
+    : leastLfl * (mostLfl / leastLfl) ** (k / 60)));
+  const bounds = steps.map((lfl) => rangeOfY(lookup, lfl).map((y) => axis().u(toFd(lookup, y)))
+    .sort((a, b) => a - b));
+  const vs = steps.map((lfl, k) => (isColumn ? columnV(k / 60) : Math.log(lfl)));
+  for (const [side, end] of [[0, axis().range[0]], [1, axis().end]]) {
+    zones.xs.push([...bounds.map((bound) => bound[side]), end, end]);
+    zones.ys.push([...vs, vs.at(-1), vs[0]]);
+  }
+  plane.zones.data = zones;
+}
+
+const columnV = (share) => vRange[0] + (0.3 + 0.4 * share) * (vRange[1] - vRange[0]);
+
+// A straight line between places of a scheme, as it looks on the plane.
+function edge(lookup, [x0, y0], [x1, y1]) {
+  return Array.from({ length: 17 }, (_, k) => {
+    const share = k / 16;
+    return toPlane(x0 + share * (x1 - x0), toFd(lookup, y0 + share * (y1 - y0)));
+  });
+}
+
+const shown = () => { const [kind, k] = state.show.split("-"); return { kind, k: Number(k) }; };
+const isLog = ({ kind, k }) => kind !== "value" || k < 2;
+
+// What is shown at the middles of the raster's cells, and which of them are interpolated.
+function heatValues(lookup, { kind, k }) {
+  const { columns: nx, rows } = planeSize, ny = isColumn ? 1 : rows;
+  const [from, to] = [axis().range[0], axis().end];
+  const values = new Float64Array(nx * ny).fill(NaN), inside = new Uint8Array(nx * ny);
+  for (let j = 0; j < ny; j += 1) {
+    const lfl = isColumn ? columns[0] : leastLfl * (mostLfl / leastLfl) ** ((j + 0.5) / ny);
+    for (let i = 0; i < nx; i += 1) {
+      const answer = query(lookup, lfl, axis().fd(from + (to - from) * (i + 0.5) / nx));
+      if (!answer.intrinsics) continue;
+      const at = j * nx + i;
+      values[at] = (kind === "sigma" ? sigmaOf(lookup, answer) : answer.intrinsics)[k];
+      inside[at] = answer.status === STATUS.INTERPOLATED;
+    }
+  }
+  return { values, inside, nx, ny };
+}
+
+// Least and greatest of what is shown, as colours use them: the logarithm where sizes differ much.
+function colourScale(values, log) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) {
+    if (Number.isNaN(value) || (log && !(value > 0))) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return null;
+  if (log) low = Math.max(low, 1e-3 * high);
+  if (high - low <= 1e-12 * Math.abs(high)) {
+    const pad = Math.abs(high) * 1e-3 || 1;
+    low -= log ? 0 : pad;
+    high += pad;
+  }
+  const place = (value) => (log ? Math.log10(Math.max(value, 1e-300)) : value);
+  return { low, high, log, place, from: place(low), to: place(high) };
+}
+
+function drawHeat() {
+  const what = shown(), lookup = lookupOf(state.scheme);
+  const [card, quiet] = [cssColour("card"), cssColour("quiet")];
+  const errors = what.kind === "left" ? errorsOf(lookup, what.k) : null;
+  const hasRaster = what.kind === "value" || what.kind === "sigma";
+  let scale = null;
+  if (hasRaster) {
+    const { values, inside, nx, ny } = heatValues(lookup, what);
+    const within = values.filter((_, k) => inside[k]);
+    scale = colourScale(within.length ? within : values, isLog(what));
+    const [bottom, top] = isColumn ? [columnV(0), columnV(1)]
+      : [Math.log(leastLfl), Math.log(mostLfl)];
+    if (scale) {
+      plane.image.mapper.setv({ low: scale.from, high: scale.to });
+      plane.raster.data = {
+        image: raster(values.map((value) => (value === value ? scale.place(value) : NaN)), ny, nx),
+        x: [axis().range[0]], y: [bottom], dw: [axis().end - axis().range[0]], dh: [top - bottom],
+      };
+    }
+  } else if (errors) scale = colourScale(errors, true);
+  plane.image.renderer.visible = hasRaster && scale !== null;
+  const at = experiments.map(({ lfl, fd }) => toPlane(isColumn ? columns[0] : lfl, fd));
+  const colours = errors && scale ? errors.map((error) => errorColour(scale, error)) : null;
+  plane.experiments.data = {
+    x: at.map(([u]) => u), y: at.map(([, v]) => v),
+    marker: experiments.map(({ target }, row) => (errors && Number.isNaN(errors[row]) ? "x"
+      : target === "drone" ? "triangle" : "square")),
+    size: experiments.map((_, row) => (!errors ? 7 : Number.isNaN(errors[row]) ? 6 : 13)),
+    fill: experiments.map((_, row) => colours?.[row] ?? (errors ? quiet : card)),
+  };
+  drawBar(byId("bar"), scale, errors ? "error" : "value", unitOf(what));
+  const words = errors ? " \u2715 an experiment that no others enclose." : "";
+  const shapes = [data.isDrone.some((is) => !is) && "\u25a0 board", data.isDrone.some((is) => is)
+    && "\u25b2 drone"].filter(Boolean).join(", ");
+  byId("legend").textContent = `${shapes}. Solid edges: bilinear regions and lines; dashed: `
+    + `triangles. Hatched: extrapolated.${words}`;
+  plane.chart.describe(`Plane of settings of ${data.lens}: ${data.names.length} experiments`
+    + `${what.kind === "none" ? "" : `, coloured by ${byId("show").selectedOptions[0].text}`}`);
+}
+
+// Leave-one-out errors of an intrinsic, NaN for experiments that no others enclose.
+function errorsOf(lookup, k) { return lookup.leftOut.errors.map((row) => row[k] ?? NaN); }
+
+function errorColour(scale, error) {
+  if (Number.isNaN(error)) return null;
+  const share = (scale.place(error) - scale.from) / (scale.to - scale.from);
+  return ramp("error")[Math.round(255 * clamp(share, 0, 1))];
+}
+
+function unitOf({ kind, k }) {
+  if (kind === "left") return k < 4 ? "%" : "";
+  return UNITS[k] ?? "";
+}
+
+function drawBar(holder, scale, palette, unit) {
+  holder.replaceChildren();
+  if (!scale) return;
+  const values = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const at = scale.from + share * (scale.to - scale.from);
+    return small(scale.log ? 10 ** at : at, 3);
+  });
+  const colours = make("div", { class: "colours",
+    style: `background: linear-gradient(to right, ${RAMPS[palette].join(", ")})` });
+  const scaled = scale.log ? ", logarithmic" : "";
+  holder.append(colours, make("div", { class: "values" },
+    ...values.map((value) => make("span", {}, value))));
+  holder.append(make("div", {}, `${unit ? `${unit}` : "no unit"}${scaled}`));
+}
+
+function drawCursor() {
+  if (!plane.chart) return;
+  const answer = query(lookupOf(state.scheme), state.lfl, state.fd);
+  const known = state.lfl > 0 && state.fd > 0;
+  const [u, v] = known ? toPlane(state.lfl, state.fd) : [NaN, NaN];
+  plane.cursor.data = known ? { x: [u], y: [v] } : { x: [], y: [] };
+  plane.cross.data = known ? {
+    x0: [axis().range[0], u], x1: [axis().range[1], u], y0: [v, vRange[0]], y1: [v, vRange[1]],
+  } : { x0: [], y0: [], x1: [], y1: [] };
+  const at = answer.vertices.map((row) => toPlane(isColumn ? columns[0] : data.lfl[row],
+    data.fd[row]));
+  const [ax, ay] = [at.map(([x]) => x), at.map(([, y]) => y)];
+  plane.vertices.data = { x: ax, y: ay,
+    size: answer.weights.map((weight) => 7 + 22 * Math.sqrt(clamp(weight, 0, 1))) };
+  plane.spokes.data = { x0: at.map(() => u), y0: at.map(() => v), x1: ax, y1: ay };
+}

@@ -1,0 +1,118 @@
+// All experiments, or one of them: the address says which.
+
+let current = null;
+
+// Figures are made when they are first seen, and hear of every experiment from then on. They are
+// made anew for a picture of another size, and where single corners take the place of many.
+const drawings = [];
+
+function addDrawing(section, draw, known, words = () => {}) {
+  const element = section.querySelector(".drawn");
+  const drawing = { section, element, draw, known, words, seen: false, chart: null, kind: "" };
+  drawings.push(drawing);
+  whenSeen(element, () => {
+    drawing.seen = true;
+    redraw(drawing);
+  });
+  return drawing;
+}
+
+function redraw(drawing) {
+  if (!current) return;
+  drawing.section.hidden = !drawing.known(current);
+  if (drawing.section.hidden) return;
+  drawing.words(current);
+  if (!drawing.seen) return;
+  const kind = `${current.size},${current.coverage?.points !== undefined}`;
+  if (!drawing.chart || drawing.kind !== kind) {
+    drawing.chart?.remove();
+    [drawing.chart, drawing.update] = drawing.draw(drawing.element, current);
+    drawing.kind = kind;
+  }
+  drawing.update(current);
+}
+
+function buildDrawings() {
+  addDrawing(byId("coverage"), drawCoverage, ({ coverage }) => coverage, coverageWords);
+  addDrawing(byId("vectors"), drawVectors, ({ residuals }) => residuals, vectorWords);
+  addDrawing(byId("histogram"), drawHistogram, ({ residuals }) => residuals, histogramWords);
+  addDrawing(byId("uncertainty"), drawUncertainty, ({ ok }) => ok, uncertaintyWords);
+  buildRollouts();
+  const distortion = addDrawing(byId("distortion"), drawDistortion, ({ ok }) => ok,
+    distortionWords);
+  byId("exaggerate").addEventListener("change", () => redraw(distortion));
+  addDrawing(byId("views"), drawViews, ({ ok }) => ok, buildViews);
+}
+
+function showExperiment(cell) {
+  current = cell;
+  byId("name").textContent = cell.name;
+  byId("setting").textContent = `${setting(cell)}, ${target(cell)}${cell.ok ? "" : ", failed"}`;
+  const notices = (cell.warnings ?? []).map((text) => make("div", { class: "card notice" },
+    make("strong", {}, "Warning: "), sentence(text)));
+  if (!cell.ok) notices.push(make("div", { class: "card failure" }, ...failureWords(cell)));
+  if (cell.ok && cell.unseen) notices.push(make("div", { class: "card notice" }, cell.unseen));
+  byId("notices").replaceChildren(...notices);
+  for (const id of ["answer", "stages"]) byId(id).hidden = !cell.ok;
+  if (cell.ok) {
+    buildIntrinsics(cell);
+    buildWords(cell);
+    buildStages(cell);
+  }
+  buildPictures(cell);
+  buildProvenance(cell);
+  drawings.forEach(redraw);
+  const at = data.cells.indexOf(cell);
+  byId("place").textContent = `${cell.name}: ${at + 1} of ${data.cells.length}`;
+  byId("previous").disabled = at === 0;
+  byId("next").disabled = at === data.cells.length - 1;
+}
+
+function route() {
+  let name = "";
+  try {
+    name = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    // An address that somebody has mistyped is that of all experiments.
+  }
+  const cell = cells.get(name) ?? null, before = current;
+  byId("overview").hidden = cell !== null;
+  byId("experiment").hidden = cell === null;
+  byId("walk").hidden = cell === null;
+  const run = byId("title").textContent;
+  document.title = `${cell ? `${cell.name}, ` : ""}${run}: calibration report`;
+  if (cell) {
+    showExperiment(cell);
+    // From one experiment to the next a figure stays in sight, to be compared.
+    if (!before) scrollTo(0, 0);
+    byId("name").focus({ preventScroll: true });
+    return;
+  }
+  current = null;
+  byId("place").textContent = "";
+  if (before && !name) {
+    [...document.querySelectorAll("#overview a")]
+      .find((link) => link.getAttribute("href") === address(before))?.focus();
+  } else if (name) document.getElementById(name)?.scrollIntoView();
+}
+
+function walk(step) {
+  const next = data.cells[data.cells.indexOf(current) + step];
+  if (current && next) location.hash = address(next);
+}
+
+buildOverview();
+buildDrawings();
+byId("previous").addEventListener("click", () => walk(-1));
+byId("next").addEventListener("click", () => walk(1));
+addEventListener("hashchange", route);
+document.addEventListener("keydown", (event) => {
+  if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("select, input")) return;
+  if (event.key === "n") walk(1);
+  else if (event.key === "p") walk(-1);
+  else if (event.key === "Escape") location.hash = "";
+  else return;
+  event.preventDefault();
+});
+route();

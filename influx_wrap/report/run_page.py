@@ -1,0 +1,399 @@
+"""A run as a page: failures first, the grid of experiments, and all about each of them.
+
+Everything in the page is a number or a text of the results, or comes from the corners that a
+result was made from: how many lie where, what the camera's model leaves unexplained of them,
+and how well it is known where a point is projected to. An experiment takes up to 30 kB; what
+is drawn is binned before, and rounded to more digits than a screen can show.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.calibrate.rollouts import fences
+from influx_wrap.calibrate.uncertainty import uncertainty_map
+from influx_wrap.evaluate.cells import SHOWN, CellResult, totals
+from influx_wrap.formats.files import write_text
+from influx_wrap.formats.influx import LensSettings
+from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, project
+from influx_wrap.observe.coverage import name_parts
+from influx_wrap.report.page import page
+
+SCRIPTS = ("run_words.js", "run_overview.js", "run_tables.js", "run_figures.js", "run_rollouts.js")
+COVERAGE_COLUMNS = 32
+ARROW_COLUMNS = 16
+MIN_CORNERS_PER_ARROW = 4
+SINGLE_CORNERS = 400
+"""Up to so many corners are drawn one by one, not binned."""
+HISTOGRAM_SIGMAS, HISTOGRAM_BINS, FEW_BINS = 4.5, 45, 15
+DISTORTION_COLUMNS = 25
+SAME_SETTING = 0.05
+"""How far, as a share, an experiment may be from the planned setting it is named after."""
+CHANCE_OF_ARROW = 0.05
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the files of an experiment add to its record.
+
+    uv         (n, 2) pixels of the corners used; of all corners if nothing came of them
+    residuals  (n, 2) observed minus projected, in pixels; None if nothing came of them
+    """
+
+    image_size: tuple[int, int]
+    uv: FloatArray
+    residuals: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A file beside the page, with a small JPEG of it where there is one."""
+
+    path: str
+    jpeg: bytes | None = None
+
+
+def write_run_page(
+    path: Path, settings: LensSettings | None, records: Sequence[Json], cells: Sequence[Json]
+) -> None:
+    """Write the page of the experiments ``cells``, each as ``cell_data`` gives it.
+
+    ``settings`` is the run's plan, in which they have their places.
+    """
+    results = [CellResult.of(record) for record in records]
+    made, kinds = _made(records)
+    placed = [
+        cell | {"place": _place(result, settings), "made": kind}
+        for cell, result, kind in zip(cells, results, kinds, strict=True)
+    ]
+    lens = next((name for name in _known(records, "lens")), "an unknown lens")
+    camera = next((name for name in _known(records, "camera")), None)
+    data = {
+        "lens": lens,
+        "camera": camera,
+        "facts": _facts(results),
+        "made": made,
+        "lfl_mm": [] if settings is None else list(settings.lfl_mm),
+        "fd_m": [] if settings is None else list(settings.fd_m),
+        "names": NAMES,
+        "chance": CHANCE_OF_ARROW,
+        "cells": placed,
+    }
+    title = f"{lens} on {camera}: calibration report" if camera else f"{lens}: calibration report"
+    write_text(path, page("run", title, data, figures=True, scripts=SCRIPTS))
+
+
+def cell_data(record: Mapping[str, Any], seen: Seen | str, pictures: Sequence[Picture]) -> Json:
+    """What the page knows of one experiment.
+
+    ``record`` is a ``result.json`` or ``failure.json``; ``seen`` may be a sentence instead,
+    which says why the corners are not known.
+    """
+    cell = record["cell"]
+    made = record["provenance"]
+    data: Json = {
+        "name": cell["name"],
+        "lfl_mm": cell["lfl_mm"],
+        "fd_m": cell["fd_m"],
+        "target": cell["target"],
+        "ok": record["status"] == "ok",
+        "seed": made.get("seed"),
+        "inputs": made.get("inputs", {}),
+        "pictures": [_picture(picture) for picture in pictures],
+    }
+    if isinstance(seen, str):
+        data["unseen"] = seen
+    else:
+        data["size"] = list(seen.image_size)
+        data["coverage"] = coverage(seen.uv, seen.image_size)
+    if not data["ok"]:
+        return data | {key: record[key] for key in ("stage", "reason", "advice")}
+
+    intrinsics = Intrinsics.from_mapping(record["intrinsics"])
+    width, height = record["image_size"]
+    size = (width, height)
+    truth, sigma_px = record["truth"], record["corner_sigma_px"]
+    data |= {
+        "size": [width, height],
+        "values": _values(record),
+        "intrinsics": intrinsics.array.tolist(),
+        "sigma": _of_all(record["sigma"]),
+        "truth": _of_all(truth["intrinsics"]) if truth else None,
+        "bound": _of_all(truth["bound"]) if truth and truth["bound"] else None,
+        "selected": record["selected"],
+        "projection": record["projection_uncertainty_px"],
+        "cornerSigma": sigma_px,
+        "bow_m": record["bow_m"],
+        "warnings": record["warnings"],
+        "stated": record["residuals"],
+        "uncertainty": _uncertainty(intrinsics, np.array(record["covariance"]), size),
+        "distortion": distortion(intrinsics, size),
+        "rollouts": rollouts(record["rollouts"], intrinsics),
+        **_views(record["views"]["list"]),
+        "stages": [
+            [name, values if name == "focal_px" else _of_all(values)]
+            for name, values in record["stages"].items()
+        ],
+    }
+    if not isinstance(seen, str) and seen.residuals is not None:
+        data["residuals"] = _residuals(seen.uv, seen.residuals, size, sigma_px)
+    return data
+
+
+def coverage(uv: FloatArray, image_size: tuple[int, int]) -> Json:
+    """How many corners (n, 2) lie in each part of the picture, and in words where none do."""
+    columns, rows = _parts(image_size, COVERAGE_COLUMNS)
+    column, row = _part(uv, image_size, columns, rows)
+    counts = np.bincount(row * columns + column, minlength=rows * columns).reshape(rows, columns)
+    coarse = np.add.reduceat(np.add.reduceat(counts, _starts(rows), axis=0), _starts(columns), 1)
+    data: Json = {
+        "columns": columns,
+        "rows": rows,
+        "counts": counts.ravel().tolist(),
+        "corners": len(uv),
+        "empty": name_parts(coarse == 0),
+    }
+    if len(uv) <= SINGLE_CORNERS:
+        data["points"] = np.round(uv, 1).ravel().tolist()
+    return data
+
+
+def arrows(uv: FloatArray, residuals: FloatArray, image_size: tuple[int, int]) -> FloatArray:
+    """(m, 5) mean residuals of the parts of the picture: u, v, du, dv and how many corners.
+
+    An arrow stands where its corners are on the average. Of a few corners each has its own.
+    """
+    if len(uv) <= SINGLE_CORNERS:
+        return np.concatenate([uv, residuals, np.ones((len(uv), 1))], axis=1)
+    columns, rows = _parts(image_size, ARROW_COLUMNS)
+    column, row = _part(uv, image_size, columns, rows)
+    part = row * columns + column
+    count = np.bincount(part, minlength=rows * columns)
+    kept = count >= MIN_CORNERS_PER_ARROW
+    means = [
+        np.bincount(part, weights, rows * columns)[kept] / count[kept]
+        for weights in (*uv.T, *residuals.T)
+    ]
+    return np.stack([*means, count[kept].astype(float)], axis=1)
+
+
+def distortion(intrinsics: Intrinsics, image_size: tuple[int, int]) -> Json:
+    """Where the lens shows a grid of pixels of an ideal lens: shifts in pixels, row by row.
+
+    Null from where the model's polynomial turns back.
+    """
+    width, height = image_size
+    columns = DISTORTION_COLUMNS
+    rows = max(3, round((columns - 1) * height / width) + 1)
+    u, v = np.meshgrid(np.linspace(0, width - 1, columns), np.linspace(0, height - 1, rows))
+    x, y = (u - intrinsics.cx) / intrinsics.fx, (v - intrinsics.cy) / intrinsics.fy
+    shown, _ = project(intrinsics, np.stack([x, y, np.ones_like(x)], axis=-1))
+    shift = shown - np.stack([u, v], axis=-1)
+    lengths = np.linalg.norm(shift, axis=-1)
+    at = None
+    if np.isfinite(lengths).any():
+        row, column = np.unravel_index(np.nanargmax(lengths), lengths.shape)
+        at = [float(u[row, column]), float(v[row, column])]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "shift": _digits(shift, 5),
+        "largest": None if at is None else float(np.nanmax(lengths)),
+        "at": at,
+    }
+
+
+def rollouts(reports: Sequence[Mapping[str, Any]], answer: Intrinsics) -> Json | None:
+    """Intrinsics of the rollouts that converged, relative to the answer, and the fences.
+
+    Relative, as single precision would not tell rollouts apart that differ in the eighth digit.
+    """
+    if not reports:
+        return None
+    found = [
+        (number, report)
+        for number, report in enumerate(reports)
+        if report["intrinsics"] is not None
+    ]
+    values = np.array([_of_all(report["intrinsics"]) for _, report in found]).reshape(-1, 8)
+    apart = values - answer.array
+    low, high = fences(values[:, :4]) if len(found) else (np.zeros(4), np.zeros(4))
+    return {
+        "total": len(reports),
+        "numbers": [number for number, _ in found],
+        "apart": base64.b64encode(apart.astype("<f4").tobytes()).decode(),
+        "inside": [int(report["inside_fences"]) for _, report in found],
+        "fences": np.stack([low - answer.array[:4], high - answer.array[:4]], axis=1).tolist(),
+    }
+
+
+def _residuals(
+    uv: FloatArray, residuals: FloatArray, image_size: tuple[int, int], sigma_px: float
+) -> Json:
+    drawn = arrows(uv, residuals, image_size)
+    reach = HISTOGRAM_SIGMAS * sigma_px
+    if not reach > 0:
+        reach = float(np.abs(residuals).max()) or 1.0
+    is_single = len(uv) <= SINGLE_CORNERS
+    edges = np.linspace(-reach, reach, (FEW_BINS if is_single else HISTOGRAM_BINS) + 1)
+    inside = np.clip(residuals, -reach, reach)
+    # A mean of n residuals is longer than this once in twenty times if there is only noise.
+    by_chance = sigma_px * np.sqrt(-2 * math.log(CHANCE_OF_ARROW) / drawn[:, 4])
+    lengths = np.linalg.norm(drawn[:, 2:4], axis=1)
+    return {
+        "rms": float(np.sqrt((residuals**2).mean())),
+        "arrows": _digits(drawn, 5),
+        "longest": float(lengths.max(initial=0.0)),
+        "single": is_single,
+        "unlikely": int((lengths > by_chance).sum()) if sigma_px > 0 else None,
+        "reach": reach,
+        "histogram": [np.histogram(inside[:, axis], edges)[0].tolist() for axis in (0, 1)],
+        "beyond": float((np.abs(residuals) > 3 * sigma_px).mean()) if sigma_px > 0 else None,
+    }
+
+
+def _uncertainty(
+    intrinsics: Intrinsics, covariance: FloatArray, image_size: tuple[int, int]
+) -> Json:
+    values = uncertainty_map(intrinsics, covariance, image_size)
+    return {"steps": len(values), "values": _digits(values, 4)}
+
+
+def _views(views: Sequence[Mapping[str, Any]]) -> Json:
+    """Rows of view, reason (its number, -1 of a view used), corners used, removed, and RMS."""
+    counts = Counter(view["reason"] for view in views if not view["used"])
+    reasons = [reason for reason, _ in counts.most_common()]
+    return {
+        "reasons": [[reason, counts[reason]] for reason in reasons],
+        "views": [
+            [
+                view["view"],
+                -1 if view["used"] else reasons.index(view["reason"]),
+                view["corners_used"],
+                len(view["corners_removed"]),
+                None if view["rms_px"] is None else float(f"{view['rms_px']:.5g}"),
+            ]
+            for view in views
+        ],
+    }
+
+
+def _values(record: Mapping[str, Any]) -> Json:
+    """The numbers that the grid of experiments can show; None where there is no truth."""
+    result = CellResult.of(record)
+    error, over_bound = result.error_percent("fx"), result.error_over_bound("fx")
+    return {
+        "error": None if error is None else abs(error),
+        "overBound": None if over_bound is None else abs(over_bound),
+        "sigma": result.sigma_percent("fx"),
+        "projection": record["projection_uncertainty_px"]["median"],
+        "rms": record["residuals"]["rms_px"],
+        "views": record["views"]["used"],
+    }
+
+
+def _facts(results: Sequence[CellResult]) -> list[str]:
+    """What there is to say of all experiments together, a sentence each."""
+    total = totals(results)
+    noun = "experiment" if len(results) == 1 else "experiments"
+    facts = [f"{len(results)} {noun}: {total['ok']} ok, {total['failed']} failed."]
+    for kind, rms in total["rms_error_over_bound"].items():
+        if rms is not None:
+            values = ", ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
+            facts.append(f"Error / bound, RMS over {kind} experiments: {values}.")
+    errors = total["error_percent"]
+    if errors is not None:
+        fx = errors["fx"]
+        facts.append(f"fx is {fx['median']:.2g} % off (median), {fx['max']:.2g} % at most.")
+        return facts
+    sigmas = [sigma for sigma in (result.sigma_percent("fx") for result in results) if sigma]
+    if sigmas:
+        median, largest = float(np.median(sigmas)), max(sigmas)
+        facts.append(f"Sigma of fx: {median:.2g} % (median), {largest:.2g} % at most.")
+    return facts
+
+
+def _made(records: Sequence[Json]) -> tuple[list[Json], list[int]]:
+    """What was used to make results (versions, recipe, engine), each once, and whose is which."""
+    made: list[Json] = []
+    kinds = []
+    for record in records:
+        one = {
+            key: value
+            for key, value in record["provenance"].items()
+            if key not in ("inputs", "seed", "simulation")
+        }
+        if one not in made:
+            made.append(one)
+        kinds.append(made.index(one))
+    return made, kinds
+
+
+def _place(result: CellResult, settings: LensSettings | None) -> list[int] | None:
+    """Zoom and focus index of an experiment that is where its name says in the plan."""
+    match = re.fullmatch(r"z(\d+)f(\d+)", result.cell)
+    if match is None or settings is None:
+        return None
+    zoom, focus = int(match[1]), int(match[2])
+    if zoom >= len(settings.lfl_mm) or focus >= len(settings.fd_m):
+        return None
+    planned = settings.lfl_mm[zoom], settings.fd_m[focus]
+    for actual, wanted in zip((result.lfl_mm, result.fd_m), planned, strict=True):
+        if actual is not None and not abs(actual - wanted) <= SAME_SETTING * wanted:
+            return None
+    return [zoom, focus]
+
+
+def _known(records: Sequence[Json], key: str) -> list[str]:
+    return [record["cell"][key] for record in records if record["cell"].get(key)]
+
+
+def _picture(picture: Picture) -> list[str]:
+    if picture.jpeg is None:
+        return [picture.path]
+    return [picture.path, "data:image/jpeg;base64," + base64.b64encode(picture.jpeg).decode()]
+
+
+def _of_all(values: Mapping[str, float]) -> list[float]:
+    return [values[name] for name in NAMES]
+
+
+def _parts(image_size: tuple[int, int], columns: int) -> tuple[int, int]:
+    """Columns and rows of nearly square parts of the picture."""
+    width, height = image_size
+    return columns, max(1, round(columns * height / width))
+
+
+def _part(
+    uv: FloatArray, image_size: tuple[int, int], columns: int, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Column and row (n,) of the parts that pixels (n, 2) lie in."""
+    width, height = image_size
+    column = np.clip((uv[:, 0] + 0.5) * columns / width, 0, columns - 1).astype(np.int64)
+    row = np.clip((uv[:, 1] + 0.5) * rows / height, 0, rows - 1).astype(np.int64)
+    return column, row
+
+
+def _starts(n: int) -> list[int]:
+    """Where the fifths of n parts begin: few enough to be named."""
+    return sorted({n * k // 5 for k in range(5)})
+
+
+def _digits(values: FloatArray, digits: int) -> list[float | None]:
+    """All numbers with so many significant digits; what is not finite is None."""
+    return [
+        float(f"{value:.{digits}g}") if math.isfinite(value) else None
+        for value in values.ravel().tolist()
+    ]

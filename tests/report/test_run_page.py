@@ -1,0 +1,545 @@
+"""The report of a run: its numbers against OpenCV, scipy and hand, and what a browser shows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from scipy.stats import binned_statistic_2d
+
+from influx_wrap import run_report
+from influx_wrap.calibrate.result import ResidualStatistics
+from influx_wrap.calibrate.uncertainty import projection_uncertainty, uncertainty_map
+from influx_wrap.errors import InputError
+from influx_wrap.evaluate.cells import CellResult
+from influx_wrap.formats.files import read_json, write_json
+from influx_wrap.formats.influx import LensSettings
+from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, unproject
+from influx_wrap.report import run_page
+from influx_wrap.report.run_page import arrows, cell_data, coverage, distortion, rollouts
+from influx_wrap.run_report import used_residuals, write_report
+from influx_wrap.workspace import Workspace
+from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, opencv_project
+from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
+from tests.report.calibrated import EXPERIMENTS, NASTY, write_run
+
+CELLS = tuple(EXPERIMENTS)
+FAILED = ("z2f0", "no such cell")
+STILL = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    workspace = write_run(tmp_path_factory.mktemp("run") / "run", CELLS, failed=FAILED)
+    write_report(workspace, None)
+    return workspace
+
+
+@pytest.fixture
+def copy(run: Workspace, tmp_path: Path) -> Workspace:
+    return Workspace(Path(shutil.copytree(run.root, tmp_path / "copy")))
+
+
+def content(page: Path) -> dict[str, Any]:
+    match = re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert match is not None
+    return json.loads(match[1])
+
+
+def cells(workspace: Workspace) -> dict[str, Any]:
+    return {cell["name"]: cell for cell in content(workspace.report)["cells"]}
+
+
+def record_of(workspace: Workspace, cell: str) -> dict[str, Any]:
+    return dict(read_json(workspace.result(cell)).values)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_residuals_are_those_of_the_record(run: Workspace, cell: str) -> None:
+    """To a millionth; among measured points, whose fit stops earlier, to a ten-thousandth."""
+    observations = EXPERIMENTS[cell][0]
+    record = record_of(run, cell)
+    _, residuals = used_residuals(observations, record)
+    found, stated = ResidualStatistics.of(residuals), record["residuals"]
+    assert found.corners == stated["corners"]
+    tolerance = 1e-4 if cell == "z0f9" else 1e-6
+    for name in ("rms_px", "median_px", "max_px", "mean_px", "std_px"):
+        np.testing.assert_allclose(
+            getattr(found, name), stated[name], rtol=tolerance, atol=tolerance * stated["rms_px"]
+        )
+
+
+def test_kinds(run: Workspace) -> None:
+    """The experiments of these tests are what they are meant to be."""
+    assert isinstance(record_of(run, "z0f0")["selected"], int)
+    assert record_of(run, "z1f0")["selected"] == "initialization"
+    assert abs(record_of(run, "z0f1")["bow_m"][0]) > 1e-3
+    assert record_of(run, "z0f0")["views"]["corners_removed"] > 0
+
+
+@pytest.mark.parametrize("cell", ["z0f0", "z1f1"])
+def test_residuals_against_opencv(run: Workspace, cell: str) -> None:
+    """Poses and projections of every view used, by OpenCV."""
+    observations, record = EXPERIMENTS[cell][0], record_of(run, cell)
+    theta = np.array([record["intrinsics"][name] for name in NAMES])
+    matrix = np.array([[theta[0], 0, theta[2]], [0, theta[1], theta[3]], [0, 0, 1.0]])
+    pixels, expected = [], []
+    for view, seen, uv in zip(
+        record["views"]["list"], observations.valid, observations.uv, strict=True
+    ):
+        if not view["used"]:
+            continue
+        kept = [k for k in np.flatnonzero(seen) if k not in view["corners_removed"]]
+        points = observations.target.points[kept]
+        _, turn, shift = cv2.solvePnP(points, uv[kept], matrix, theta[4:])
+        turn, shift = cv2.solvePnPRefineLM(points, uv[kept], matrix, theta[4:], turn, shift)
+        pose = np.concatenate([cv2.Rodrigues(turn)[0].ravel(), shift[:, 0]])
+        off = uv[kept] - opencv_project(theta, pose, points)
+        assert np.sqrt((off**2).mean()) == pytest.approx(view["rms_px"], rel=1e-4)
+        pixels.append(uv[kept])
+        expected.append(off)
+    uv, residuals = used_residuals(observations, record)
+    np.testing.assert_array_equal(uv, np.concatenate(pixels))
+    np.testing.assert_allclose(residuals, np.concatenate(expected), atol=2e-4)
+
+
+def test_views_of_another_experiment(run: Workspace) -> None:
+    with pytest.raises(InputError, match="not those of the result"):
+        used_residuals(EXPERIMENTS["z0f1"][0], record_of(run, "z0f0"))
+
+
+def scattered(n: int) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(1)
+    uv = rng.uniform([0, 200], [1279, 959], (n, 2))
+    return uv, 0.1 * rng.standard_normal((n, 2))
+
+
+def test_coverage_counts() -> None:
+    uv, _ = scattered(5000)
+    data = coverage(uv, IMAGE_SIZE)
+    assert (data["columns"], data["rows"]) == (32, 24)
+    edges = np.linspace(-0.5, 959.5, 25), np.linspace(-0.5, 1279.5, 33)
+    counts = np.histogram2d(uv[:, 1], uv[:, 0], edges)[0]
+    np.testing.assert_array_equal(np.reshape(data["counts"], (24, 32)), counts)
+    assert data["empty"] == ["whole top edge"]
+    assert "points" not in data
+    assert coverage(uv[:3], IMAGE_SIZE)["points"] == np.round(uv[:3], 1).ravel().tolist()
+
+
+def test_arrows_are_means() -> None:
+    uv, residuals = scattered(6000)
+    drawn = arrows(uv, residuals, IMAGE_SIZE)
+    edges = [np.linspace(-0.5, 959.5, 13), np.linspace(-0.5, 1279.5, 17)]
+    values = [uv[:, 0], uv[:, 1], residuals[:, 0], residuals[:, 1]]
+    means, counts = (
+        binned_statistic_2d(uv[:, 1], uv[:, 0], values, kind, edges).statistic
+        for kind in ("mean", "count")
+    )
+    kept = counts[0] >= 4
+    np.testing.assert_allclose(drawn[:, :4], means[:, kept].T, atol=1e-9)
+    np.testing.assert_array_equal(drawn[:, 4], counts[0][kept])
+    single = arrows(uv[:30], residuals[:30], IMAGE_SIZE)
+    np.testing.assert_array_equal(single[:, :4], np.hstack([uv[:30], residuals[:30]]))
+
+
+def test_noise_alone_makes_few_long_arrows_and_a_lens_that_is_another_makes_many() -> None:
+    uv, residuals = scattered(40_000)
+    data = run_page._residuals(uv, residuals, IMAGE_SIZE, 0.1)
+    n = len(data["arrows"]) / 5
+    assert 0.01 < data["unlikely"] / n < 0.1
+    assert data["beyond"] == pytest.approx(0.0027, abs=0.0006)
+    assert data["beyond"] == (np.abs(residuals) > 0.3).mean()
+    assert [sum(counts) for counts in data["histogram"]] == [40_000, 40_000]
+    inner = np.histogram(residuals[:, 0], np.linspace(-0.45, 0.45, 46))[0]
+    np.testing.assert_array_equal(data["histogram"][0][1:-1], inner[1:-1])
+    swirl = 0.05 * np.stack([np.sin(uv[:, 1] / 200), np.cos(uv[:, 0] / 200)], axis=1)
+    data = run_page._residuals(uv, residuals + swirl, IMAGE_SIZE, 0.1)
+    assert data["unlikely"] / n > 0.5
+
+
+def test_exact_corners_have_no_sigma() -> None:
+    uv, residuals = scattered(500)
+    data = run_page._residuals(uv, 0 * residuals, IMAGE_SIZE, 0.0)
+    assert (data["unlikely"], data["beyond"], data["longest"]) == (None, None, 0.0)
+    assert sum(data["histogram"][0]) == 500
+
+
+def test_distortion_against_opencv() -> None:
+    data = distortion(CAMERA, IMAGE_SIZE)
+    shape = data["rows"], data["columns"]
+    u, v = np.meshgrid(np.linspace(0, 1279, shape[1]), np.linspace(0, 959, shape[0]))
+    x, y = (u - CAMERA.cx) / CAMERA.fx, (v - CAMERA.cy) / CAMERA.fy
+    rays = np.stack([x, y, np.ones_like(x)], axis=-1).reshape(-1, 3)
+    shift = opencv_project(CAMERA.array, STILL, rays) - np.stack([u, v], axis=-1).reshape(-1, 2)
+    np.testing.assert_allclose(np.reshape(data["shift"], (-1, 2)), shift, rtol=1e-4, atol=1e-6)
+    lengths = np.linalg.norm(shift, axis=1)
+    assert data["largest"] == pytest.approx(lengths.max())
+    assert data["at"] == [u.ravel()[lengths.argmax()], v.ravel()[lengths.argmax()]]
+
+
+def test_distortion_beyond_the_fold_is_left_out() -> None:
+    data = distortion(Intrinsics(500, 500, 640, 480, k1=-0.5), IMAGE_SIZE)
+    assert None in data["shift"]
+    assert data["largest"] > 0
+    json.dumps(data, allow_nan=False)
+
+
+def test_fences_and_rollouts(run: Workspace) -> None:
+    record = record_of(run, "z0f0")
+    data = rollouts(record["rollouts"], Intrinsics.from_mapping(record["intrinsics"]))
+    assert data is not None
+    values = np.array([[one["intrinsics"][name] for name in NAMES] for one in record["rollouts"]])
+    answer = np.array([record["intrinsics"][name] for name in NAMES])
+    for k, (low, high) in enumerate(data["fences"]):
+        q1, q3 = np.quantile(values[:, k], [0.25, 0.75])
+        assert answer[k] + low == pytest.approx(q1 - 1.5 * (q3 - q1), rel=1e-12)
+        assert answer[k] + high == pytest.approx(q3 + 1.5 * (q3 - q1), rel=1e-12)
+    apart = np.frombuffer(base64.b64decode(data["apart"]), "<f4").reshape(-1, 8)
+    np.testing.assert_allclose(apart, values - answer, rtol=1e-6, atol=1e-12)
+    assert (apart[record["selected"]] == 0).all()
+    assert data["total"] == len(data["numbers"]) == 8
+
+
+def test_rollouts_that_did_not_converge() -> None:
+    good = {"intrinsics": CAMERA.as_dict(), "inside_fences": True}
+    bad = {"intrinsics": None, "inside_fences": False}
+    data = rollouts([bad, good, bad], CAMERA)
+    assert data is not None
+    assert (data["total"], data["numbers"], data["inside"]) == (3, [1], [1])
+    assert rollouts([bad], CAMERA)["numbers"] == []  # type: ignore[index]
+    assert rollouts([], CAMERA) is None
+
+
+def test_uncertainty_map_by_finite_differences() -> None:
+    """With OpenCV's projection, and turns that are taken out numerically."""
+    rng = np.random.default_rng(0)
+    root = np.diag([0.5, 0.4, 0.3, 0.2, 1e-3, 2e-3, 1e-4, 1e-4]) @ rng.standard_normal((8, 8))
+    covariance = root @ root.T
+    values = uncertainty_map(CAMERA, covariance, IMAGE_SIZE, 9)
+    stated = projection_uncertainty(CAMERA, covariance, IMAGE_SIZE, 9)
+    assert (values.max(), np.median(values)) == (stated.worst_px, stated.median_px)
+
+    u, v = np.meshgrid(np.linspace(0, 1279, 9), np.linspace(0, 959, 9))
+    rays, _ = unproject(CAMERA, np.stack([u, v], axis=-1).reshape(-1, 2))
+    points = np.concatenate([rays, np.ones((81, 1))], axis=1)
+
+    def pixels(theta: FloatArray, turn: FloatArray) -> FloatArray:
+        turned = points @ Rotation.from_rotvec(turn).as_matrix().T
+        return opencv_project(theta, STILL, turned).ravel()
+
+    theta, still = CAMERA.array, np.zeros(3)
+    steps = np.diag([1e-2] * 4 + [1e-5] * 4)
+    by_theta = np.stack(
+        [(pixels(theta + s, still) - pixels(theta - s, still)) / (2 * s.sum()) for s in steps], 1
+    )
+    turns = 1e-5 * np.eye(3)
+    by_turn = np.stack([(pixels(theta, w) - pixels(theta, -w)) / 2e-5 for w in turns], 1)
+    left = by_theta - by_turn @ np.linalg.lstsq(by_turn, by_theta, rcond=None)[0]
+    left = left.reshape(81, 2, 8)
+    blocks = left @ covariance @ np.swapaxes(left, 1, 2)
+    expected = np.sqrt(np.linalg.eigvalsh(blocks)[:, 1]).reshape(9, 9)
+    np.testing.assert_allclose(values, expected, rtol=1e-4)
+
+
+def test_the_page_has_the_numbers_of_the_records(run: Workspace) -> None:
+    data = content(run.report)
+    assert (data["lens"], data["camera"]) == ("canon17", "arri-alexa-mini")
+    assert [cell["name"] for cell in data["cells"]] == sorted(
+        [*CELLS, *FAILED], key=run_report.by_number
+    )
+    assert data["facts"][0] == "9 experiments: 7 ok, 2 failed."
+    for name in CELLS:
+        shown, record = cells(run)[name], record_of(run, name)
+        result = CellResult.of(record)
+        assert shown["intrinsics"] == [record["intrinsics"][key] for key in NAMES]
+        assert shown["sigma"] == [record["sigma"][key] for key in NAMES]
+        assert shown["values"]["sigma"] == result.sigma_percent("fx")
+        error = result.error_percent("fx")
+        assert shown["values"]["error"] == (None if name == NASTY else abs(error or 0))
+        assert (shown["truth"] is None) == (name == NASTY)
+        used = [view["view"] for view in record["views"]["list"] if view["used"]]
+        assert [view[0] for view in shown["views"] if view[1] < 0] == used
+        assert sum(n for _, n in shown["reasons"]) == record["views"]["total"] - len(used)
+        assert shown["coverage"]["corners"] == record["residuals"]["corners"]
+        assert len(json.dumps(shown, separators=(",", ":"))) < 30_000
+        recipe = data["made"][shown["made"]]["recipe"]
+        assert recipe == record["provenance"]["recipe"]
+    assert len(data["made"]) == 4, "each recipe once"
+    failed = cells(run)["z2f0"]
+    assert failed["reason"] == "no pose fits view 7 of z2f0"
+    assert failed["advice"] == "Leave the view out."
+
+
+def test_places(run: Workspace) -> None:
+    places = {name: cell["place"] for name, cell in cells(run).items()}
+    assert places["z1f9"] == [1, 9]
+    assert places["z2f0"] == [2, 0], "its setting is not known, its name is"
+    assert places[NASTY] is None
+    assert places["no such cell"] is None
+    settings = LensSettings((20.0, 30.0), (1.0, 2.0), ())
+    base = CellResult("z1f1", 30.4, 2.0, None, "x", None, None, None, None, None)
+    assert run_page._place(base, settings) == [1, 1]
+    for other in (
+        {"lfl_mm": 33.0},
+        {"fd_m": float("inf")},
+        {"cell": "z2f0"},
+        {"cell": "z1f1b"},
+    ):
+        assert run_page._place(CellResult(**{**base.__dict__, **other}), settings) is None
+    assert run_page._place(base, None) is None
+
+
+def test_one_file_with_all_in_it(run: Workspace) -> None:
+    text = run.report.read_text()
+    assert "<script>alert" not in text, "a name is never markup"
+    assert str(run.root) not in text
+    assert len(text) < 5_000_000
+
+
+def test_same_bytes_whatever_the_number_of_processes(
+    run: Workspace, copy: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_report, "FEW", 0)
+    done: list[tuple[int, int]] = []
+    write_report(copy, None, processes=2, progress=lambda *n: done.append(n))
+    assert copy.report.read_bytes() == run.report.read_bytes()
+    assert done == [(n, 9) for n in range(1, 10)]
+
+
+def test_without_the_experiments(copy: Workspace, tmp_path: Path) -> None:
+    """The rest is shown; with the folder in which they are, everything."""
+    before = copy.report.read_bytes()
+    (copy.root / "data").rename(tmp_path / "moved")
+    written = write_report(copy, None)
+    assert set(written.unseen) == set(CELLS)
+    shown = cells(copy)["z0f0"]
+    assert "not here" in shown["unseen"]
+    assert "residuals" not in shown
+    assert shown["uncertainty"]["values"]
+    assert write_report(copy, tmp_path / "moved").unseen == ()
+    assert copy.report.read_bytes() == before
+
+
+def test_changed_and_broken_experiments(copy: Workspace) -> None:
+    coords = copy.data("z0f0") / "coords_2d.csv"
+    coords.write_text(coords.read_text().replace("1", "2", 1))
+    (copy.data("z0f1") / "target.yaml").unlink()
+    write_report(copy, None)
+    assert "coords_2d.csv has changed" in cells(copy)["z0f0"]["unseen"]
+    assert "target.yaml does not exist" in cells(copy)["z0f1"]["unseen"]
+    assert str(copy.root) not in copy.report.read_text()
+
+
+@pytest.mark.parametrize("text", ['{"status": "ok"', "{}", '{"status": "ok", "cell": {}}', "[]"])
+def test_a_record_that_cannot_be_read(copy: Workspace, text: str) -> None:
+    copy.result("z0f0").write_text(text)
+    written = write_report(copy, None)
+    assert (written.n_cells, written.n_failed) == (9, 3)
+    shown = cells(copy)["z0f0"]
+    assert shown["stage"] == "report"
+    assert "result.json" in shown["reason"]
+    assert shown["place"] == [0, 0]
+    assert str(copy.root) not in copy.report.read_text()
+
+
+def test_without_a_plan(copy: Workspace) -> None:
+    copy.plan.unlink()
+    write_report(copy, None)
+    assert all(cell["place"] is None for cell in cells(copy).values())
+
+
+def test_no_run(tmp_path: Path, copy: Workspace) -> None:
+    for folder in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(InputError, match="no folder of a run"):
+            write_report(Workspace(folder), None)
+    shutil.rmtree(copy.root / "cells")
+    with pytest.raises(InputError, match="no folder of a run"):
+        write_report(copy, None)
+
+
+def test_kalibr_does_not_tell_everything(copy: Workspace) -> None:
+    record = record_of(copy, "z0f0")
+    for one in record["rollouts"]:
+        one |= dict.fromkeys(("views_used", "corners_removed", "restarts"))
+    record["engine"] = {"name": "kalibr", "runs": []}
+    record["provenance"]["engine"] = {"name": "kalibr", "command": "kalibr_calibrate_cameras"}
+    write_json(copy.result("z0f0"), record)
+    write_report(copy, None)
+    data = content(copy.report)
+    assert data["made"][cells(copy)["z0f0"]["made"]]["engine"]["name"] == "kalibr"
+    assert cells(copy)["z0f0"]["rollouts"]["total"] == 8
+
+
+def test_pictures_of_footage(copy: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("z0f0", "z0f1"):
+        image = rng.integers(0, 255, (600, 1200, 3), dtype=np.uint8)
+        cv2.imwrite(str(copy.data(name) / "contact.png"), image)
+    (copy.data("z0f0") / "review.html").write_text("")
+    (copy.data("z0f9") / "contact.png").write_bytes(b"no picture")
+    size = write_report(copy, None).path.stat().st_size
+    (sheet, jpeg), (page,) = cells(copy)["z0f0"]["pictures"]
+    assert (sheet, page) == ("data/z0f0/contact.png", "data/z0f0/review.html")
+    small = cv2.imdecode(np.frombuffer(base64.b64decode(jpeg.split(",")[1]), np.uint8), 1)
+    assert small.shape == (280, 560, 3)
+    assert cells(copy)["z0f9"]["pictures"] == [["data/z0f9/contact.png"]]
+    monkeypatch.setattr(run_report, "PICTURES_BYTES", 1.5 * len(jpeg))
+    assert write_report(copy, None).path.stat().st_size < size
+    assert len(cells(copy)["z0f0"]["pictures"][0]) == 2
+    assert cells(copy)["z0f1"]["pictures"] == [["data/z0f1/contact.png"]], "the budget is spent"
+
+
+def test_fails_without_a_word_too_much() -> None:
+    record = {
+        "status": "failed", "stage": "s", "reason": "r", "advice": "a", "provenance": {},
+        "cell": {"name": "n", "lfl_mm": None, "fd_m": "inf", "target": None},
+    }  # fmt: skip
+    assert cell_data(record, "unseen", ())["fd_m"] == "inf"
+
+
+def scrolled(tab: Any) -> None:
+    """Every figure has been seen, and is drawn."""
+    for section in tab.locator("#experiment .drawn:visible").all():
+        section.scroll_into_view_if_needed()
+    tab.wait_for_function(
+        "() => [...document.querySelectorAll('#experiment .drawn')]"
+        ".every((e) => !e.checkVisibility() || e.children.length > 0)"
+    )
+
+
+@pytest.mark.system
+def test_in_a_browser(run: Workspace) -> None:
+    """The list, the grid, an experiment; pointer, keys, address and back."""
+    with open_page(run.report) as tab:
+        assert tab.inner_text("h1") == "canon17 on arri-alexa-mini"
+        assert "9 experiments: 7 ok, 2 failed." in tab.inner_text("#facts")
+
+        # Failures first
+        failed = tab.locator("#failed li")
+        assert failed.count() == 2
+        assert "no pose fits view 7 of z2f0." in failed.nth(1).inner_text()
+        assert "Try: Leave the view out." in failed.nth(1).inner_text()
+        order = tab.eval_on_selector_all("#overview > section", "(all) => all.map((s) => s.id)")
+        assert order[:3] == ["failures", "grid", "others"]
+
+        # The grid and its quantities
+        assert tab.locator("#plane .cell").count() == 7
+        assert tab.locator("#plane .cell.failed").count() == 1
+        error = cells(run)["z0f0"]["values"]["error"]
+        value = tab.locator("[data-cell='z0f0'] .number")
+        assert float(value.get_attribute("data-value")) == error
+        tab.select_option("#quantity", "views")
+        assert tab.locator("[data-cell='z0f9'] .number").get_attribute("data-value") == "1"
+        assert "no such cell" in tab.inner_text("#list")
+        tab.locator("#plane .cell").first.focus()
+        assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f0"
+        for key, reached in (
+            ("ArrowRight", "z1f0"), ("ArrowRight", "z2f0"), ("ArrowRight", "z2f0"),
+            ("ArrowLeft", "z1f0"), ("ArrowDown", "z1f1"), ("ArrowDown", "z1f9"),
+            ("ArrowLeft", "z0f9"), ("ArrowUp", "z0f1"), ("ArrowUp", "z0f0"),
+        ):  # fmt: skip
+            tab.keyboard.press(key)
+            assert tab.evaluate("() => document.activeElement.dataset.cell") == reached
+        tab.keyboard.press("Enter")
+
+        # An experiment
+        tab.wait_for_selector("#experiment:not([hidden])")
+        assert tab.inner_text("#name") == "z0f0"
+        assert tab.url.endswith("#z0f0")
+        assert not tab.is_visible("#overview")
+        record = record_of(run, "z0f0")
+        rows = tab.locator("#intrinsics tbody tr")
+        for k, name in enumerate(NAMES):
+            numbers = rows.nth(k).locator("td").all()
+            shown = [float(cell.get_attribute("data-value")) for cell in numbers]
+            value, true = record["intrinsics"][name], record["truth"]["intrinsics"][name]
+            bound = record["truth"]["bound"][name]
+            expected = [value, record["sigma"][name], true, value - true, bound]
+            np.testing.assert_allclose(shown, [*expected, (value - true) / bound], rtol=1e-12)
+        scrolled(tab)
+        assert tab.locator("#experiment canvas").count() >= 8
+        inside = sum(one["inside_fences"] for one in record["rollouts"])
+        assert f"{inside} of 8 inside the fences" in tab.inner_text("#rollouts1")
+        tab.select_option("#rollouts1-x", "k1")
+        words = tab.get_attribute("#rollouts1 .drawn", "aria-label")
+        assert words.startswith("8 rollouts by k1 and fy")
+        views = record["views"]
+        assert f"{views['used']} of {views['total']} used" in tab.inner_text("#views")
+        tab.locator("#views summary").click()
+        assert tab.locator("#views tbody tr").count() == views["total"]
+        assert tab.locator("#stages tbody tr").count() == 4
+        assert record["provenance"]["inputs"]["target.yaml"] in tab.inner_text("#provenance")
+
+        # From one to the next, and back
+        tab.locator("body").press("n")
+        assert tab.inner_text("#name") == "z0f1"
+        assert "bent by" in tab.inner_text("#said")
+        assert not tab.is_visible("#rollouts1"), "a batch has none"
+        tab.click("#next")
+        assert tab.inner_text("#name") == "z0f9"
+        assert "every corner" in tab.inner_text("#vectors")
+        tab.locator("body").press("p")
+        tab.locator("body").press("p")
+        assert tab.inner_text("#name") == "z0f0"
+        tab.go_back()
+        assert tab.inner_text("#name") == "z0f1"
+        tab.keyboard.press("Escape")
+        assert tab.is_visible("#overview")
+        assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f1"
+        tab.locator("#failed a").first.click()
+        assert tab.inner_text("#name") == "no such cell"
+        assert not tab.is_visible("#answer")
+        assert "Leave the view out" in tab.inner_text("#notices")
+        tab.goto(f"{run.report.as_uri()}#made")
+        assert tab.is_visible("#overview")
+        tab.locator("#list a", has_text="alert").click()
+        assert tab.inner_text("#name") == NASTY
+        assert tab.locator("#intrinsics thead th").count() == 3, "no truth, no errors"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("dark", "width"), SCHEMES_AND_WIDTHS)
+def test_accessible(run: Workspace, dark: bool, width: int) -> None:
+    with open_page(run.report, width=width, dark=dark) as tab:
+        check_accessible(tab)
+        for cell in ("z0f0", "z2f0"):
+            tab.evaluate("(name) => { location.hash = name; }", cell)
+            tab.wait_for_selector("#experiment:not([hidden])")
+            scrolled(tab)
+            check_accessible(tab)
+
+
+@pytest.mark.system
+def test_other_runs_in_a_browser(tmp_path: Path) -> None:
+    """Nothing but failures, one experiment, and one whose files are gone."""
+    broken = write_run(tmp_path / "broken", (), failed=("z0f0", "z3f2"))
+    write_report(broken, None)
+    with open_page(broken.report) as tab:
+        assert "2 experiments: 0 ok, 2 failed." in tab.inner_text("#facts")
+        assert not tab.is_visible("#quantity")
+        assert tab.locator("#plane .cell.failed").count() == 2
+        tab.locator("#plane .cell").first.click()
+        assert "no pose fits" in tab.inner_text("#notices")
+        check_accessible(tab)
+    one = write_run(tmp_path / "one", (NASTY,))
+    shutil.rmtree(one.root / "data")
+    write_report(one, None)
+    with open_page(one.report) as tab:
+        assert "1 experiment: 1 ok, 0 failed." in tab.inner_text("#facts")
+        assert "error" not in tab.inner_text("#quantity")
+        assert not tab.is_visible("#grid")
+        tab.locator("#list a").click()
+        assert "not here" in tab.inner_text("#notices")
+        assert not tab.is_visible("#coverage")
+        assert tab.is_visible("#uncertainty")
+        assert tab.is_disabled("#next")
+        scrolled(tab)
+        check_accessible(tab)
