@@ -23,6 +23,9 @@ DATA ?=
 OUT ?=
 RECIPE ?=
 JOBS ?=
+PAGES ?=
+PICTURES ?=
+LONG ?=
 COMMON := $(if $(OUT),--out "$(OUT)") $(if $(JOBS),--jobs $(JOBS))
 
 # IN=docker does the work in the image. A client alone is no engine: ask who answers.
@@ -34,7 +37,7 @@ IMAGE_FLAGS ?=
 IMAGE_EXTRAS := video
 
 .DEFAULT_GOAL := help
-.PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench lint clean
+.PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
 
 help: ## this list
 	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N] [IN=docker]"
@@ -106,6 +109,12 @@ system-packages:
 bench: $(STAMP) ## how fast and how good, against OpenCV
 	$(BIN)/python -m benchmarks
 
+docs: $(STAMP) ## run the commands of README and docs, record what they print; PAGES=lut.md, LONG=no|TEXT
+	$(BIN)/python -m tests.docs.record $(if $(LONG),--long="$(LONG)") $(PAGES)
+
+pictures: $(STAMP) system-packages ## the pictures of README and docs; PICTURES=report.png makes one
+	$(BIN)/python -m docs.pictures $(PICTURES)
+
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,7 +122,7 @@ lint: $(STAMP) ## ruff and mypy
 
 clean: ## remove the environments and everything made from the source; runs/ stays
 	rm -rf .venv .venv-blender build *.egg-info .pytest_cache .mypy_cache .ruff_cache
-	find influx_wrap tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find influx_wrap tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -131,15 +131,11 @@ def scaled(camera: Intrinsics, image_size: tuple[int, int], to_size: tuple[int, 
 
 
 def field_of_view_deg(camera: Intrinsics, image_size: tuple[int, int]) -> tuple[float, float]:
-    """Angles between the left and right edge of the picture and between its upper and lower
-    one, in the row and the column of the principal point; NaN where the model ends before."""
+    """Angles between the middles of the left and right edge of the picture and between those of
+    the upper and lower one, as in the explorer; NaN where the model ends before."""
     width, height = image_size
-    ends = [
-        (-0.5, camera.cy),
-        (width - 0.5, camera.cy),
-        (camera.cx, -0.5),
-        (camera.cx, height - 0.5),
-    ]
+    x, y = (width - 1) / 2, (height - 1) / 2
+    ends = [(-0.5, y), (width - 0.5, y), (x, -0.5), (x, height - 0.5)]
     rays, _ = unproject(camera, ends)
     left, right, top, bottom = (np.append(ray, 1.0) for ray in rays)
     return _angle_deg(left, right), _angle_deg(top, bottom)

@@ -227,8 +227,9 @@ def _used(evaluation: Evaluation) -> str:
     step = evaluation.subsample
     points = one_line(evaluation.points_source)
     some = "" if step == 1 else f", of one frame in {step}"
+    videos = "1 video" if len(evaluation.videos) == 1 else f"{len(evaluation.videos)} videos"
     return (
-        f"{evaluation.overall.frames} frames of {len(evaluation.videos)} videos, "
+        f"{evaluation.overall.frames} frames of {videos}, "
         f"{width} x {height} px; EPE of {evaluation.overall.histogram.n} pairs of a frame and "
         f"one of {evaluation.n_points} points ({points}){some}."
     )

@@ -133,7 +133,8 @@ def test_field_of_view() -> None:
         2 * math.degrees(math.atan(n / 2 / f)) for n, f in zip(SIZE, (500, 600), strict=True)
     ]
     assert field_of_view_deg(plain, SIZE) == pytest.approx(expected)
-    ends = np.array([[-0.5, BARREL.cy], [SIZE[0] - 0.5, BARREL.cy]])
+    middle = (SIZE[1] - 1) / 2
+    ends = np.array([[-0.5, middle], [SIZE[0] - 0.5, middle]])
     ideal = (undistorted(BARREL, ends) - (BARREL.cx, BARREL.cy)) / (BARREL.fx, BARREL.fy)
     left, right = (np.append(ray, 1) / np.linalg.norm(np.append(ray, 1)) for ray in ideal)
     across = math.degrees(math.acos(float(left @ right)))
