@@ -405,6 +405,12 @@ def test_fails_without_a_word_too_much() -> None:
     assert cell_data(record, "unseen", ())["fd_m"] == "inf"
 
 
+def arrives(tab: Any, cell: str) -> None:
+    """The page shows an experiment, now or soon: its address changes first."""
+    shown = "name => document.getElementById('name').innerText === name"
+    tab.wait_for_function(shown, arg=cell)
+
+
 def scrolled(tab: Any) -> None:
     """Every figure has been seen, and is drawn."""
     for section in tab.locator("#experiment .drawn:visible").all():
@@ -452,7 +458,7 @@ def test_in_a_browser(run: Workspace) -> None:
 
         # An experiment
         tab.wait_for_selector("#experiment:not([hidden])")
-        assert tab.inner_text("#name") == "z0f0"
+        arrives(tab, "z0f0")
         assert tab.url.endswith("#z0f0")
         assert not tab.is_visible("#overview")
         record = record_of(run, "z0f0")
@@ -480,26 +486,26 @@ def test_in_a_browser(run: Workspace) -> None:
 
         # From one to the next, and back
         tab.locator("body").press("n")
-        assert tab.inner_text("#name") == "z0f1"
+        arrives(tab, "z0f1")
         assert "bent by" in tab.inner_text("#said")
         assert not tab.is_visible("#rollouts1"), "a batch has none"
         tab.click("#next")
-        assert tab.inner_text("#name") == "z0f9"
+        arrives(tab, "z0f9")
         assert "every corner" in tab.inner_text("#vectors")
         tab.locator("body").press("p")
         tab.locator("body").press("p")
-        assert tab.inner_text("#name") == "z0f0"
+        arrives(tab, "z0f0")
         tab.go_back()
-        assert tab.inner_text("#name") == "z0f1"
+        arrives(tab, "z0f1")
         tab.keyboard.press("Escape")
-        assert tab.is_visible("#overview")
+        tab.wait_for_selector("#overview", state="visible")
         assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f1"
         tab.locator("#failed a").first.click()
-        assert tab.inner_text("#name") == "no such cell"
+        arrives(tab, "no such cell")
         assert not tab.is_visible("#answer")
         assert "Leave the view out" in tab.inner_text("#notices")
         tab.goto(f"{run.report.as_uri()}#made")
-        assert tab.is_visible("#overview")
+        tab.wait_for_selector("#overview", state="visible")
         tab.locator("#list a", has_text="alert").click()
         assert tab.inner_text("#name") == NASTY
         assert tab.locator("#intrinsics thead th").count() == 3, "no truth, no errors"
