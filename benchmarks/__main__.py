@@ -19,6 +19,7 @@ from benchmarks import (
     kalibr_reference,
     led,
     nights,
+    pages,
     render,
     scale,
     speed,
@@ -31,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "render", "detection", "footage", "led", "nights", "annotate", "evaluation",
-        "kalibr", "scale", "accuracy",
+        "kalibr", "pages", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -53,6 +54,7 @@ def main() -> int:
         "annotate": lambda: annotate.run(console),
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
+        "pages": lambda: pages.run(console),
         "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }

@@ -33,7 +33,7 @@ def page(
     own = ["page.js", *(["figures.js"] if figures else []), *scripts, f"{name}.js"]
     libraries = ""
     if figures:
-        libraries = "".join(f"<script>{_bokeh(script)}</script>\n" for script in BOKEH)
+        libraries = "".join(f"<script>{bokeh_script(script)}</script>\n" for script in BOKEH)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -61,5 +61,6 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _bokeh(name: str) -> str:
+def bokeh_script(name: str) -> str:
+    """One of ``BOKEH``, as the library brings it."""
     return files("bokeh").joinpath("server", "static", "js", name).read_text(encoding="utf-8")
