@@ -1,4 +1,4 @@
-"""Work spread over processes, such that the loss of one costs one task.
+"""Work spread over processes, such that the loss of one costs one task; and over threads.
 
 Every worker has a pipe of its own, so a worker that dies (out of memory, killed) is
 known by the task it held, and a new one takes its place. Workers are started afresh
@@ -6,6 +6,9 @@ rather than forked, ignore Ctrl-C, which is the parent's business, and end with 
 
 The large arrays of a task, pictures say, are not sent through the pipe, where they would
 be copied four times over, but put into memory that parent and worker share.
+
+Nothing here waits without a limit: Ctrl-C is Python's main thread's to hear, and does not wake it
+when another thread received the signal.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
@@ -29,6 +33,7 @@ LARGE_BYTES = 1 << 18
 """Arrays of this size and more are handed over in shared memory."""
 
 _ALIGNMENT = 64
+_SLICE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def parallel(
                 worker.give(task)
             if not busy:
                 return
-            for pipe in connection.wait(list(busy)):
+            for pipe in connection.wait(list(busy), _SLICE_S):
                 assert isinstance(pipe, connection.Connection)
                 worker, task = busy.pop(pipe)
                 result = worker.take()
@@ -79,6 +84,14 @@ def parallel(
     finally:
         for worker in [*idle, *(worker for worker, _ in busy.values())]:
             worker.stop()
+
+
+def completed(futures: Iterable[Future[Result]]) -> Iterator[Future[Result]]:
+    """The futures of threads, as they are completed."""
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, _SLICE_S, FIRST_COMPLETED)
+        yield from done
 
 
 class _Worker(Generic[Task, Result]):
@@ -94,12 +107,15 @@ class _Worker(Generic[Task, Result]):
                 self._shared = context.RawArray("B", room)
         arguments = (theirs, self._shared, function)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
-        # A worker inherits that it ignores Ctrl-C, so there is no moment when it does not.
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # A worker inherits that Ctrl-C is held back from it, so there is no moment when it is
+        # not; the parent hears of it afterwards. The tracker, were it not there yet, would be
+        # started in between and let Ctrl-C through again.
+        resource_tracker.ensure_running()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
         finally:
-            signal.signal(signal.SIGINT, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
 
     def give(self, task: Task) -> None:

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing import heap
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +158,58 @@ def say_first_only(path: Path) -> None:
     path.write_text(str(os.getpid()))
     if path.name == "slow":
         time.sleep(60)
+
+
+WAITS = {
+    "threads": """
+import os, signal, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from influx_wrap.workers import completed
+
+def interrupted_here():
+    time.sleep(0.5)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    time.sleep(60)
+
+try:
+    list(completed([ThreadPoolExecutor(1).submit(interrupted_here)]))
+except KeyboardInterrupt:
+    os._exit(7)
+""",
+    "processes": """
+import os, signal, threading, time
+from influx_wrap.workers import parallel
+
+def interrupted_here():
+    time.sleep(2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+threading.Thread(target=interrupted_here, daemon=True).start()
+try:
+    list(parallel(time.sleep, [60], 1))
+except KeyboardInterrupt:
+    os._exit(7)
+""",
+}
+
+
+@pytest.mark.parametrize("kind", WAITS)
+def test_ctrl_c_is_heard_whichever_thread_receives_it(kind: str) -> None:
+    script = f"if __name__ == '__main__':\n{textwrap.indent(WAITS[kind], '    ')}"
+    ended = subprocess.run([sys.executable, "-c", script], timeout=30, check=False)
+    assert ended.returncode == 7
+
+
+def test_ctrl_c_is_not_lost_while_a_worker_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = SpawnProcess.start
+
+    def start_and_interrupt(process: SpawnProcess) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        start(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", start_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        list(parallel(abs, [1], 1))
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:

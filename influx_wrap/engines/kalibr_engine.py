@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain,
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
+from influx_wrap.workers import completed
 
 TARGET = "target.yaml"
 COORDS = "coords_2d.csv"
@@ -269,7 +270,7 @@ class KalibrEngine:
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
             futures = [pool.submit(one, k) for k in range(len(runs))]
             try:
-                for done, future in enumerate(as_completed(futures), start=1):
+                for done, future in enumerate(completed(futures), start=1):
                     future.result()
                     if progress is not None:
                         progress(done)

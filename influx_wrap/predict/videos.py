@@ -15,7 +15,7 @@ import shutil
 import threading
 import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from influx_wrap.predict.predictor import (
     Predictor,
     all_frames,
 )
+from influx_wrap.workers import completed
 
 Progress = Callable[[str, int, int | None], None]
 """Hears a video's name, how many of its frames are done, and of how many, if that is known."""
@@ -137,13 +138,9 @@ def predict_videos(
             idle.put(predictor)
             footage.close()
 
-    waiting: set[Future[Outcome]] = set()
     try:
-        waiting = {threads.submit(one, footage) for footage in footages}
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+        for future in completed([threads.submit(one, footage) for footage in footages]):
+            yield future.result()
     finally:
         stop.set()
         threads.shutdown(cancel_futures=True)
