@@ -12,7 +12,7 @@ import getpass
 import json
 import shlex
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Host:
     """Whom to connect to.
 
     identity     file of a private key; None: those ssh would try, and the agent's
+    identities   files of more of those, as the user's ssh is configured
     known_hosts  file of host keys beside the user's own
     state        the server's folder on the drone; None: one of the usual
     """
@@ -49,10 +50,43 @@ class Host:
     identity: Path | None = None
     known_hosts: Path | None = None
     state: str | None = None
+    identities: tuple[Path, ...] = ()
+
+
+def find_host(text: str, config: Path = Path("~/.ssh/config"), **more: Any) -> Host:
+    """``[user@]host[:port]``, where host may be a name from the user's configuration of ssh.
+
+    That may know its address, user, port and keys; what ``text`` and ``more`` say comes first.
+    """
+    host = parse_host(text, **more)
+    try:
+        known = paramiko.SSHConfig.from_path(str(config.expanduser())).lookup(host.name)
+        configured_port = int(known.get("port", host.port))
+    except FileNotFoundError:
+        return host
+    except OSError as error:
+        raise DroneError(f"{config} cannot be read: {error.strerror}.") from None
+    except (paramiko.SSHException, ValueError) as error:
+        raise DroneError(f"{config} cannot be understood: {error}.") from None
+    through = known.get("proxyjump") or known.get("proxycommand")
+    if through and through.lower() != "none":
+        raise DroneError(
+            f"{config} reaches {host.name} through {through!r}, which only ssh itself can. Have it "
+            f"forward a port (ssh -L 2222:localhost:22 {host.name}), and connect to "
+            f"{host.user}@localhost:2222."
+        )
+    user, _, place = text.rpartition("@")
+    return replace(
+        host,
+        name=known["hostname"],
+        user=user or known.get("user", host.user),
+        port=host.port if ":" in place else configured_port,
+        identities=tuple(Path(key).expanduser() for key in known.get("identityfile", ())),
+    )
 
 
 def parse_host(text: str, **more: Any) -> Host:
-    """``[user@]host[:port]``."""
+    """``[user@]host[:port]``, as it stands."""
     user, at, place = text.rpartition("@")
     name, colon, port = place.partition(":")
     if not name or (at and not user) or (colon and not port.isdigit()):
@@ -135,7 +169,7 @@ def _log_in(client: paramiko.SSHClient, host: Host) -> None:
             host.name,
             port=host.port,
             username=host.user,
-            key_filename=None if host.identity is None else str(host.identity),
+            key_filename=[str(key) for key in _keys(host)],
             look_for_keys=host.identity is None,
             allow_agent=host.identity is None,
             timeout=CONNECT_S,
@@ -170,6 +204,12 @@ def _log_in(client: paramiko.SSHClient, host: Host) -> None:
     transport = client.get_transport()
     if transport is not None:
         transport.set_keepalive(2)
+
+
+def _keys(host: Host) -> list[Path]:
+    if host.identity is not None:
+        return [host.identity]
+    return [path for path in host.identities if path.is_file()]
 
 
 class _RefuseUnknown(paramiko.MissingHostKeyPolicy):

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import documented
+
 ROOT = Path(__file__).parents[2]
 SUITE = "bookworm"
 BASE = f"localhost/influx_wrap-test-base:{SUITE}"
@@ -204,6 +206,27 @@ def test_make_calibrate_in_the_image(data: Path, tmp_path: Path) -> None:
     for name in ("fx", "fy"):
         assert abs(result["intrinsics"][name] - truth[name]) < 4 * result["sigma"][name]
     assert {path.stat().st_uid for path in run.rglob("*")} == {os.getuid()}
+
+
+def test_the_documented_command(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "film").symlink_to(data)
+    shim = tmp_path / "bin" / "docker"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/sh\nexec podman "$@"\n')
+    shim.chmod(0o755)
+    [script] = documented("container.md", "tests/docker/test_image.py")
+    execute("podman", "tag", IMAGE, "influx_wrap")
+    try:
+        path = f"{shim.parent}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PATH": path},
+        )  # fmt: skip
+    finally:
+        execute("podman", "untag", IMAGE, "localhost/influx_wrap:latest")
+    assert done.returncode == 0, done.stderr
+    assert "1 cells ok, 0 failed" in done.stdout
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize(

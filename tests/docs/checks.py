@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from operator import itemgetter
+from pathlib import Path
 
 from tests.docs.commands import OURS, command_faults, span_faults, split_script
-from tests.docs.pages import Page, read_page
+from tests.docs.pages import ROOT, Page, read_page
 from tests.docs.recording import (
     is_rounding,
     numbers_in,
@@ -43,6 +44,8 @@ def _block_faults(page: Page) -> Iterator[tuple[int, str]]:
             for command in split_script(block.text):
                 for fault in command_faults(command):
                     yield block.line, fault
+            if block.run_by and not _runs(ROOT / block.run_by, page.name):
+                yield block.line, f"{block.run_by} does not run this page's commands."
         elif block.language == "python":
             try:
                 compile(block.text, page.name, "exec")
@@ -57,10 +60,12 @@ def _block_faults(page: Page) -> Iterator[tuple[int, str]]:
             yield line, fault
 
 
+def _runs(test: Path, page: str) -> bool:
+    return test.is_file() and f'documented("{page}"' in test.read_text(encoding="utf-8")
+
+
 def _recording_faults(page: Page) -> Iterator[tuple[int, str]]:
-    on_page = [
-        command for block in page.scripts if not block.needs for command in split_script(block.text)
-    ]
+    on_page = [command for block in page.own_scripts for command in split_script(block.text)]
     recorded = read_recording(recording_path(page))
     if on_page != [entry.command for entry in recorded]:
         known = {entry.command for entry in recorded}

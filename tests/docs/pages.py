@@ -1,10 +1,11 @@
 """A page of the documentation, taken apart: commands, what they print, numbers, links.
 
 README.md and docs/*.md are read by markdown-it. The word behind the fence of a block says what
-becomes of it: ``sh`` is run, ``sh long`` by ``make docs`` alone, ``sh needs="a drone"`` nowhere,
-``sh exit=1`` has that exit code; ``text`` is what a command of the page has printed. Two hidden
-comments speak to the tests: ``<!-- needs: README.md -->`` starts the page with what another
-page's commands have made, ``<!-- given: 0.2 2202 -->`` lists numbers that no command prints.
+becomes of it: ``sh`` is run, ``sh long`` by ``make docs`` alone, ``sh run-by="tests/x.py"`` by that
+test in surroundings of its own, ``sh needs="GeoCalib"`` nowhere, ``sh exit=1`` has that exit code;
+``text`` is what a command of the page has printed. Two hidden comments speak to the tests:
+``<!-- needs: README.md -->`` starts the page with what another page's commands have made,
+``<!-- given: 0.2 2202 -->`` lists numbers that no command prints.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ class Block:
         return self._option("needs")
 
     @property
+    def run_by(self) -> str | None:
+        """The test that runs it."""
+        return self._option("run-by")
+
+    @property
     def exit_code(self) -> int:
         """That of its last command."""
         return int(self._option("exit") or 0)
@@ -82,6 +88,11 @@ class Page:
     def scripts(self) -> tuple[Block, ...]:
         """The blocks of commands."""
         return tuple(block for block in self.blocks if block.language == "sh")
+
+    @property
+    def own_scripts(self) -> tuple[Block, ...]:
+        """Those that are run with the page."""
+        return tuple(block for block in self.scripts if not block.needs and not block.run_by)
 
     @property
     def neighbours(self) -> tuple[Path, ...]:
@@ -133,6 +144,12 @@ def read_page(path: Path) -> Page:
         given=frozenset(number for words in _comments(text, "given") for number in words),
         needs=tuple(name for words in _comments(text, "needs") for name in words),
     )
+
+
+def documented(page: str, run_by: str) -> list[str]:
+    """The commands of a page that the test ``run_by`` runs, block by block."""
+    path = ROOT / page if page == "README.md" else ROOT / "docs" / page
+    return [block.text for block in read_page(path).scripts if block.run_by == run_by]
 
 
 def _line(token: Token) -> int:

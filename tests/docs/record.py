@@ -29,7 +29,7 @@ from tests.docs.recording import (
     write_recording,
 )
 
-_LINKED = (".venv", "Makefile", "benchmarks", "docker", "drone", "tests")
+_LINKED = (".venv", ".venv-blender", "Makefile", "benchmarks", "docker", "drone", "tests")
 _DONE = ".printed"
 _MARK = "\x1e"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -63,7 +63,7 @@ def run_page(
             for needed in (other for other in all_pages() if other.name in page.needs):
                 run_page(needed, base, wanted, show=show, limit_s=limit_s)
                 _bring(base / needed.path.stem, folder)
-            blocks = [block for block in page.scripts if not block.needs and wanted(block)]
+            blocks = [block for block in page.own_scripts if wanted(block)]
             write_recording(folder / _DONE, _run(page, blocks, folder, show, limit_s))
     return read_recording(folder / _DONE)
 
@@ -160,7 +160,7 @@ def record(page: Page, base: Path, long: str | None = None) -> list[str]:
     before = {entry.command: entry for entry in read_recording(path)}
     (base / page.path.stem / _DONE).unlink(missing_ok=True)
     now = {entry.command: entry for entry in run_page(page, base, wanted, show=True)}
-    order = [c for block in page.scripts if not block.needs for c in split_script(block.text)]
+    order = [c for block in page.own_scripts for c in split_script(block.text)]
     known = before | now
     if order:
         write_recording(path, [known[command] for command in order if command in known])
@@ -193,6 +193,8 @@ def main() -> int:
     for name, block in blocks:
         if block.needs:
             print(f"{name}:{block.line}: not run, it needs {block.needs}")
+        elif block.run_by:
+            print(f"{name}:{block.line}: run by {block.run_by}")
     skipped = sum(block.needs is not None for _, block in blocks)
     print(f"{len(blocks)} blocks of commands, {skipped} of them not run, {len(wrong)} faults")
     print("\n".join(wrong))

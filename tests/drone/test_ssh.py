@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
 import random
 import resource
 import subprocess
@@ -20,14 +22,16 @@ import pytest
 from influx_drone import ground
 from influx_drone.errors import DroneError
 from influx_drone.ground import FlashFailed, opened_flight
-from influx_drone.link import Host, Link, LinkLost, parse_host
+from influx_drone.link import STATES, Host, Link, LinkLost, parse_host
 from influx_wrap.formats.flight import read_flash_rtk
+from tests.docs.pages import documented
 from tests.drone.harness import ServerProcess, serving, wait_for
 from tests.drone.ssh import Sshd, make_key, sshd, wire
 
 pytestmark = pytest.mark.system
 
 POINTS = 24
+BY = "tests/drone/test_ssh.py"
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,34 @@ def test_24_triggers_give_24_readings(tmp_path: Path, gate: Sshd, drone: ServerP
     assert readings.covariance_m2 is not None
     assert np.ptp(readings.xyz_m, axis=0).max() < 0.01
     assert abs(readings.xyz_m[0, 2] - 60.0) < 1.0
+
+
+def test_the_documented_command(tmp_path: Path) -> None:
+    """As the pages have it: a name from the configuration of ssh, the server in its usual place."""
+    home, pi, desk = tmp_path / "home", tmp_path / "pi", tmp_path / "desk"
+    for folder in (home / ".ssh", (pi / STATES[1]).parent, desk):
+        folder.mkdir(parents=True)
+    at_home = f'ForceCommand cd {pi} && sh -c "$SSH_ORIGINAL_COMMAND"'
+    commands = [*documented("drone.md", BY), *documented("tutorial.md", BY)]
+    assert len(commands) == 2
+    with sshd(tmp_path / "etc", at_home) as gate, serving(pi / STATES[1]) as drone:
+        wait_for(drone.is_fixed)
+        (home / ".ssh" / "known_hosts").write_text(gate.known_hosts().read_text())
+        (home / ".ssh" / "config").write_text(
+            f"Host drone\n  HostName 127.0.0.1\n  Port {gate.port}\n"
+            f"  User {getpass.getuser()}\n  IdentityFile {gate.identity}\n"
+        )
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        for number, command in enumerate(commands, start=1):
+            folder = desk / str(number)
+            folder.mkdir()
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=folder, input="\n" * POINTS, capture_output=True,
+                text=True, env={**os.environ, "HOME": str(home), "PATH": path},
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            rows = json.loads((folder / "flight" / "flash_rtk.json").read_text())
+            assert [row["point"] for row in rows] == list(range(1, POINTS + 1))
 
 
 def test_200_cuts_kills_and_doubled_triggers_lose_and_double_nothing(

@@ -22,7 +22,7 @@ def command() -> None:
     Example:
       influx-calib drone plan canon17 --lfl-mm 17 --fd-m 13.5 --lat 40.35 --lon -74.65 \\
         --height-m 1.44 --heading-deg 30 --tilt-deg 58 --out mission.plan
-      influx-calib drone trigger --host pi@drone --out flight
+      influx-calib drone trigger --host drone --out flight
       influx-calib drone detect night.mp4 --out flight
       influx-calib drone match flight
     """

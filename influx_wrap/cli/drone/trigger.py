@@ -18,7 +18,7 @@ from rich.text import Text
 
 from influx_drone.errors import DroneError
 from influx_drone.ground import FlashFailed, Flight, State, opened_flight
-from influx_drone.link import LinkLost, parse_host
+from influx_drone.link import LinkLost, find_host
 from influx_drone.readings import as_rows
 from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.tables import answers
@@ -30,7 +30,12 @@ QUIT, ENTER = ("q", "\x04"), ("\n", "\r", " ")
 
 
 @click.command("trigger")
-@click.option("--host", required=True, metavar="[USER@]HOST[:PORT]", help="The drone's computer.")
+@click.option(
+    "--host",
+    required=True,
+    metavar="[USER@]HOST[:PORT]",
+    help="The drone's computer, by its name in ~/.ssh/config too.",
+)
 @click.option("--out", type=PATH, required=True, help="Folder of the flight; an old one goes on.")
 @click.option(
     "--points",
@@ -71,10 +76,10 @@ def command(
 
     \b
     Example:
-      influx-calib drone trigger --host pi@drone --out flight
+      influx-calib drone trigger --host drone --out flight
     """
     errors = Console(stderr=True, highlight=False)
-    target = parse_host(host, identity=identity, known_hosts=known_hosts, state=state)
+    target = find_host(host, identity=identity, known_hosts=known_hosts, state=state)
     make_folder(out)
     check_writable(out / FLASH_RTK)
     options: dict[str, Any] = {"patience_s": patience_s, "accept_float": accept_float}
