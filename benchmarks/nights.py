@@ -41,7 +41,7 @@ from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.truth import Noise
 from influx_wrap.nights import NightFilm, NightFootage, plan_night
 from influx_wrap.observe.flashes import detect_flashes
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.recordings import Setting
 from influx_wrap.simulation import film, simulations

@@ -22,13 +22,8 @@ from influx_wrap.annotate.gaps import FrameRange, frame_ranges
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec, write_video
 from influx_wrap.model.intrinsics import BoolArray, Intrinsics
-from influx_wrap.observe.frames import (
-    FrameSource,
-    GreyInput,
-    Picture,
-    TruncatedInput,
-    open_frames,
-)
+from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.preview import FrameNote, Standing, draw_note
 
 MOST_WIDTH_PX = 1920

@@ -53,10 +53,12 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.pose import transform
 from influx_wrap.model.truth import Truth
+from influx_wrap.observe.arriraw import export_metadata
 from influx_wrap.observe.coverage import Coverage
 from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.footage import detect_footage
-from influx_wrap.observe.frames import FrameSource, export_metadata, open_frames
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.views import Progress, choose_views, show_views, shown_coverage
 from influx_wrap.workspace import file_hash
 

@@ -42,7 +42,7 @@ from influx_wrap.observe.coverage import (
     assess_coverage,
     name_parts,
 )
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput, open_frames
+from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
 from influx_wrap.observe.keyframes import (
     Keyframes,
     Reason,
@@ -50,6 +50,7 @@ from influx_wrap.observe.keyframes import (
     least_corners,
     select_held_poses,
 )
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.keyframes_figure import (
     draw_contact_sheet,
     draw_coverage,

@@ -14,7 +14,7 @@ from influx_wrap.formats.groundtruth import read_ground_truth, read_validation
 from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.manifest import Video, read_manifest
 from influx_wrap.model.experiment import Plan
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.lens import simulated_lens
 

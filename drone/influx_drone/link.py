@@ -169,7 +169,8 @@ def _log_in(client: paramiko.SSHClient, host: Host) -> None:
             host.name,
             port=host.port,
             username=host.user,
-            key_filename=[str(key) for key in _keys(host)],
+            # A list is fine with paramiko, but not known to its type stubs.
+            key_filename=[str(key) for key in _keys(host)],  # type: ignore[arg-type]
             look_for_keys=host.identity is None,
             allow_agent=host.identity is None,
             timeout=CONNECT_S,

@@ -16,7 +16,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, SUMMARY, DetectionSummary
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.observe.footage import detect_footage
-from influx_wrap.observe.frames import FrameSource, open_frames
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.sources import open_frames
 
 NAMED = 10
 """How many ambiguous frames are named."""

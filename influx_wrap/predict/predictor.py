@@ -14,13 +14,8 @@ from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions
-from influx_wrap.observe.frames import (
-    FrameSource,
-    GreyInput,
-    Picture,
-    TruncatedInput,
-    open_frames,
-)
+from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.observe.sources import open_frames
 
 Setting: TypeAlias = str | int | float
 Progress: TypeAlias = Callable[[int, int | None], None]

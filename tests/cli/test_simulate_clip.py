@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from influx_wrap.formats.groundtruth import read_validation
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 from tests.cli.conftest import Invoke, assert_mistake
 
 SMALL = ("--clip", "--size", "160x104", "--frames", 3, "--jobs", 1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, write_video
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 
 av = pytest.importorskip("av")
 

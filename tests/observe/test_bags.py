@@ -10,7 +10,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats import rosbag
 from influx_wrap.formats.rosbag import write_bag
 from influx_wrap.observe.bags import BagFrames, Excerpt
-from influx_wrap.observe.frames import TruncatedInput, open_frames
+from influx_wrap.observe.frames import TruncatedInput
+from influx_wrap.observe.sources import open_frames
 
 TOPIC = "/cam0/image_raw"
 N, PERIOD_NS = 20, 100_000_000

@@ -20,8 +20,9 @@ from influx_wrap.observe.flashes import (
     join_flashes,
     look_at_frame,
 )
-from influx_wrap.observe.frames import GreyInput, TruncatedInput, open_frames
+from influx_wrap.observe.frames import GreyInput, TruncatedInput
 from influx_wrap.observe.journal import CHUNK
+from influx_wrap.observe.sources import open_frames
 from tests.observe.leds import LAMP_BGR, add_light, develop, night
 
 SIZE, FPS, FLASH_FRAMES = (192, 128), 24.0, 6

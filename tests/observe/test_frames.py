@@ -9,7 +9,9 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arri import read_art_metadata
-from influx_wrap.observe.frames import GreyInput, TruncatedInput, export_metadata, open_frames
+from influx_wrap.observe.arriraw import export_metadata
+from influx_wrap.observe.frames import GreyInput, TruncatedInput
+from influx_wrap.observe.sources import open_frames
 
 av = pytest.importorskip("av")
 

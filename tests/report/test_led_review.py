@@ -14,7 +14,7 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.pairs import Action, ReviewRow, read_review
 from influx_wrap.model.flashes import Flashes, Readings
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.led_review import CROP_PX, Card, write_review_page
 from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
 

@@ -17,7 +17,7 @@ from influx_wrap.formats.flight import FLASHES
 from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight, read_other_lights
 from influx_wrap.model.flashes import Flashes
 from influx_wrap.observe.flashes import FLASH_S, detect_flashes
-from influx_wrap.observe.frames import open_frames
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.flashes_figure import draw_flashes
 
 FLASHES_PNG = "flashes.png"

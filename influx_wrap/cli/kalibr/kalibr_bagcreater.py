@@ -18,7 +18,9 @@ from influx_wrap.cli.progress import progress_bar
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
 from influx_wrap.formats.rosbag import MAX_TIME_NS, Grey, Kind, write_bag
-from influx_wrap.observe.frames import PICTURES, FrameSource, open_frames
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.sources import open_frames
+from influx_wrap.observe.stills import PICTURES
 
 NAME = "kalibr_bagcreater"
 PERIOD_NS = 100_000_000

@@ -52,7 +52,8 @@ from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames
-from influx_wrap.observe.frames import FrameSource, open_frames
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.kalibr_report import write_report
 
 NAME = "kalibr_calibrate_cameras"

@@ -24,7 +24,8 @@ from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES
 from influx_wrap.formats.files import check_writable, make_folder, writing
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.observe.bags import BagFrames, Excerpt
-from influx_wrap.observe.frames import FrameSource, open_frames
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.sources import open_frames
 
 NAME = "kalibr_detect_corners"
 

@@ -1,0 +1,40 @@
+"""Which kind of recording a path is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import reading
+from influx_wrap.observe.arriraw import ARRI, Arriraw, is_arriraw
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.stills import PICTURES, Pictures
+from influx_wrap.observe.video import Video
+
+
+def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
+    """The frames of a video file, a folder of pictures, or an ARRIRAW file or folder.
+
+    Raises ``GreyInput`` if ``colour`` is wanted and there is none.
+    """
+    if path.is_dir():
+        return _open_folder(path, colour)
+    with reading(path):
+        path.open("rb").close()
+    try:
+        return Video(path, colour)
+    except InputError:
+        if not is_arriraw(path):
+            raise
+    return Arriraw(path, colour)
+
+
+def _open_folder(path: Path, colour: bool) -> FrameSource:
+    with reading(path):
+        files = [file for file in path.iterdir() if not file.name.startswith(".")]
+    pictures = [file for file in files if file.suffix.lower() in PICTURES]
+    if pictures:
+        return Pictures(path, pictures, colour)
+    if any(file.suffix.lower() in ARRI for file in files):
+        return Arriraw(path, colour)
+    raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.")
