@@ -16,8 +16,10 @@ import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from influx_wrap import __version__
@@ -51,13 +53,12 @@ def provenance(
     }
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """Of influx_wrap, Python and the libraries on which the digits of a result depend."""
-    return {
-        "influx_wrap": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(package) for name, package in LIBRARIES.items()},
-    }
+    libraries = {name: metadata.version(package) for name, package in LIBRARIES.items()}
+    python = platform.python_version()
+    return MappingProxyType({"influx_wrap": __version__, "python": python, **libraries})
 
 
 def file_hash(path: Path) -> str:

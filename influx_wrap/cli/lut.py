@@ -159,7 +159,7 @@ def draw_table(table: Table, judgements: list[Judgement], folder: Path) -> None:
     """All pictures of a table, as far as there is something to see."""
     _draw_left_out(table, judgements, folder)
     if len(table.columns) > 1:
-        lookup = make_lookup(table)
+        [lookup] = [judged.lookup for judged in judgements if judged.scheme == DEFAULT]
         draw_regions(lookup, folder / "regions.png")
         draw_intrinsics(lookup, folder / "intrinsics.png")
 

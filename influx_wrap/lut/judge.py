@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.lut.crossval import LeftOut
-from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.lookup import Lookup, make_lookup
 from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.lut.uncertainty import ErrorModel, make_error_model
 from influx_wrap.model.intrinsics import FloatArray
@@ -18,16 +18,22 @@ from influx_wrap.model.table import Table
 class Judgement:
     """A scheme's leave-one-out errors on a table of n experiments.
 
+    lookup  the table, as the scheme reads it
     model   the scheme's, with what each experiment was predicted from
     errors  (n, 8) in per cent for fx, fy, cx, cy, absolute for the rest; NaN where an
             experiment is not enclosed by others
     within  (8,) share of the errors within one sigma
     """
 
-    scheme: str
+    lookup: Lookup
     model: ErrorModel
     errors: FloatArray
     within: FloatArray
+
+    @property
+    def scheme(self) -> str:
+        """Its name."""
+        return self.lookup.scheme.name
 
     @property
     def left_out(self) -> LeftOut:
@@ -52,7 +58,8 @@ class Judgement:
 
 def judge(table: Table, scheme: str) -> Judgement:
     """Leave every experiment out once."""
-    model = make_error_model(make_lookup(table, scheme))
+    lookup = make_lookup(table, scheme)
+    model = make_error_model(lookup)
     left_out = model.left_out
     difference = np.abs(left_out.predicted - table.values)
     share = difference <= model.left_out_sigma
@@ -60,7 +67,7 @@ def judge(table: Table, scheme: str) -> Judgement:
     errors[:, :4] *= 100 / np.abs(table.values[:, :4])
     judged = left_out.judged
     within = share[judged].mean(axis=0) if judged.any() else np.full(8, np.nan)
-    return Judgement(scheme, model, errors, within)
+    return Judgement(lookup, model, errors, within)
 
 
 def judge_all(table: Table) -> list[Judgement]:

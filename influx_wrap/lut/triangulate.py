@@ -128,6 +128,13 @@ class _Mesh:
 
     def _cross(self, a: int, b: int, c: int, d: int) -> bool:
         """Whether edges a, b and c, d cross inside both."""
+        (ax, ay), (bx, by) = self.points[a], self.points[b]
+        (cx, cy), (dx, dy) = self.points[c], self.points[d]
+        # Most are far apart, which takes no arithmetic to see.
+        if max(cx, dx) < min(ax, bx) or max(ax, bx) < min(cx, dx):
+            return False
+        if max(cy, dy) < min(ay, by) or max(ay, by) < min(cy, dy):
+            return False
         if len({a, b, c, d}) < 4:
             return False
         return (

@@ -15,7 +15,6 @@ import numpy as np
 from influx_wrap import __version__
 from influx_wrap.formats.files import write_text
 from influx_wrap.lut.judge import Judgement, favoured
-from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.table import Table
@@ -56,13 +55,13 @@ def explorer_data(table: Table, judgements: list[Judgement]) -> dict[str, object
         "isMeasured": np.isfinite(table.covariance).all(axis=(1, 2)).tolist(),
         "default": DEFAULT,
         "favoured": None if best is None else best.scheme,
-        "schemes": [_scheme(table, judgement) for judgement in judgements],
+        "schemes": [_scheme(judgement) for judgement in judgements],
     }
 
 
-def _scheme(table: Table, judgement: Judgement) -> Mapping[str, object]:
+def _scheme(judgement: Judgement) -> Mapping[str, object]:
     """All that a scheme's answers and their sigmas are made of, and its leave-one-out errors."""
-    lookup, model = make_lookup(table, judgement.scheme), judgement.model
+    lookup, model, table = judgement.lookup, judgement.model, judgement.lookup.table
     columns, effective, scatter = lookup.column_lenses
     return {
         "name": lookup.scheme.name,

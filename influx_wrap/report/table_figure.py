@@ -114,7 +114,7 @@ def draw_left_out(table: Table, judgement: Judgement, path: Path) -> None:
             )  # fmt: skip
         _frame_plane(axes)
         axes.set_title(f"{name} ({'%' if k < 4 else 'absolute'})")
-        figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=axes)
+        figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=axes).minorticks_off()
     figure.supxlabel("focus distance FD (m)")
     figure.supylabel("lens focal length LFL (mm)")
     save_figure(figure, path)
