@@ -225,7 +225,7 @@ def test_the_documented_command(data: Path, tmp_path: Path) -> None:
     finally:
         execute("podman", "untag", IMAGE, "localhost/influx_wrap:latest")
     assert done.returncode == 0, done.stderr
-    assert "1 cells ok, 0 failed" in done.stdout
+    assert "1 cell ok, 0 failed" in done.stdout
     assert (tmp_path / "out" / "report.html").exists()
 
 
