@@ -19,6 +19,13 @@ GRAVE = ("serious", "critical")
 SCHEMES_AND_WIDTHS = [(dark, width) for dark in (False, True) for width in (1200, 390)]
 """What every page is looked at in: ``dark`` and ``width`` of `open_page`."""
 
+NO_STOP_IN_A_FIGURE = """() => {
+  const stops = (root) => [...root.querySelectorAll("*")].flatMap((one) => [
+    ...(one.tabIndex >= 0 ? [one] : []), ...(one.shadowRoot ? stops(one.shadowRoot) : [])]);
+  return [...document.querySelectorAll("[role=img]")].every((one) => stops(one).length === 0);
+}"""
+"""A figure is one thing with one name, also to the Tab key; it is drawn in its own time."""
+
 
 @contextmanager
 def open_page(
@@ -68,7 +75,9 @@ def open_page(
 
 
 def check_accessible(tab: Any) -> None:
-    """axe-core finds no serious or critical fault, and the page does not scroll sideways."""
+    """axe-core finds no serious or critical fault, Tab stops at nothing inside a figure, and the
+    page does not scroll sideways."""
+    tab.wait_for_function(NO_STOP_IN_A_FIGURE)
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     found = axe.Axe().run(tab)
     grave = [fault for fault in found.response["violations"] if fault["impact"] in GRAVE]

@@ -26,7 +26,7 @@ CARDS = (
     Card(ReviewRow("3", "r1", 3, (310.0, 120.0), Action.USE), "", (2, 3, 4), False, None),
     Card(ReviewRow(None, NASTY, 6, None, Action.UNDECIDED), "No.", (5, 6, 7), True, (20.0, 290.0)),
     Card(ReviewRow("9", None, 9, (50.25, 60.5), Action.UNDECIDED), "Lone.", (9, 10), False, None),
-    Card(ReviewRow(None, "r4", None, None, Action.UNDECIDED), "Gone.", (), True, None),
+    Card(ReviewRow(None, "r4", None, None, Action.UNDECIDED), "Gone.", (), True, (30.0, 40.0)),
 )
 READINGS = Readings(np.arange(4.0), np.zeros((4, 3)), None, ("r1", NASTY, "r3", "r4"))
 FLASHES = Flashes(
@@ -123,6 +123,15 @@ def test_in_a_browser(page: Path, tmp_path: Path) -> None:
         assert cards.count() == 4
         assert tab.inner_text("#state") == "1 in use, 3 undecided"
 
+        # Readings that are passed on the way to the right one
+        reading = cards.nth(2).locator("select")
+        for name, left in ((NASTY, 1), ("r4", 3)):
+            reading.select_option(name)
+            assert tab.inner_text("#state") == "2 in use, 1 undecided, not saved"
+            assert cards.nth(left).get_attribute("class") == "card leave"
+        reading.select_option("")
+        assert tab.inner_text("#state") == "1 in use, 3 undecided, not saved"
+
         tab.keyboard.press("n")
         tab.keyboard.press("ArrowRight")
         tab.keyboard.press("Shift+ArrowUp")
@@ -145,16 +154,20 @@ def test_in_a_browser(page: Path, tmp_path: Path) -> None:
         tab.mouse.up()
         cards.nth(1).locator("[title='later frame']").click()
 
-        cards.nth(2).locator("select").select_option("r3")
-        assert "use" in (cards.nth(2).get_attribute("class") or "")
+        reading.select_option("r4")
         cards.nth(3).focus()
+        tab.keyboard.press("ArrowRight")
+        assert "not set" in cards.nth(3).inner_text(), "there is no frame to set it in"
         tab.keyboard.press("Delete")
+        reading.select_option("r3")
+        assert "use" in (cards.nth(2).get_attribute("class") or "")
+        assert cards.nth(3).get_attribute("class") == "card leave", "as the person said"
         with tab.expect_download() as download:
             tab.keyboard.press("s")
         download.value.save_as(tmp_path / "review.csv")
         assert download.value.suggested_filename == "review.csv"
         assert tab.inner_text("#state") == "3 in use"
-        cards.nth(2).locator("select").select_option("r1")
+        reading.select_option("r1")
         assert "3 in conflict" in tab.inner_text("#state"), "one reading twice, and out of order"
     rows = read_review(tmp_path / "review.csv", FLASHES, READINGS)
     assert [(row.flash, row.reading, row.frame, row.action) for row in rows] == [

@@ -17,7 +17,12 @@ from influx_wrap.evaluate.score import BINS_PER_PX, EpeHistogram, Evaluation, St
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.score_page import SHARE_UNITS, write_score_page
 from influx_wrap.report.score_table import in_order, numbers, shown
-from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
+from tests.report.browser import (
+    NO_STOP_IN_A_FIGURE,
+    SCHEMES_AND_WIDTHS,
+    check_accessible,
+    open_page,
+)
 from tests.report.scored import NASTY, NO_FRAMES, made_up
 
 GOOD = made_up("good", 0.05)
@@ -211,7 +216,9 @@ def test_in_a_browser(page: Path) -> None:
         # Read off
         box = tab.locator("#plot > :not([hidden])").bounding_box()
         assert box is not None
-        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tab.wait_for_function(NO_STOP_IN_A_FIGURE)
+        tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert tab.evaluate("() => document.activeElement.id") == "chart", "which hears the keys"
         px, percent = below(tab)
         assert percent == pytest.approx(100 * histogram.share_below(px), abs=0.5)
         tab.click("#axis")
@@ -297,6 +304,6 @@ def test_accessible(page: Path, dark: bool, width: int) -> None:
 @pytest.mark.system
 def test_no_scores_at_all(tmp_path: Path) -> None:
     write_score_page(tmp_path / "none.html", [])
-    with open_page(tmp_path / "none.html") as tab:
+    with open_page(tmp_path / "none.html", fragment="50%") as tab:
         assert tab.inner_text("#count") == "0 of 0 videos"
         check_accessible(tab)

@@ -39,6 +39,12 @@ function moveTo(lfl, fd, words = null) {
   follow();
 }
 
+function setPinned(pinned) {
+  state.pinned = pinned;
+  follow();
+  remember();
+}
+
 function pinAt(lfl, fd, words = null) {
   state.pinned = true;
   moveTo(lfl, fd, words);
@@ -82,6 +88,15 @@ function typed() {
 
 let remembering = null, remembered = null;
 
+// What is looked at where the address says nothing.
+const beginning = (() => {
+  const [one] = experiments;
+  const [lfl, fd] = experiments.length === 1 ? [one.lfl, one.fd]
+    : fromPlane((axes.inverse.u(nearest) + axes.inverse.u(farthest)) / 2,
+      (Math.log(leastLfl) + Math.log(mostLfl)) / 2);
+  return { ...state, lfl, fd };
+})();
+
 function remember() {
   clearTimeout(remembering);
   remembering = setTimeout(() => {
@@ -106,12 +121,13 @@ function showNamed(name) {
 
 function recall() {
   const said = new URLSearchParams(location.hash.slice(1));
+  Object.assign(state, beginning);
   if (lookupOf(said.get("scheme"))) state.scheme = said.get("scheme");
   state.show = showNamed(said.get("show")) ?? state.show;
-  if (axes[said.get("axis")]) state.axis = said.get("axis");
+  if (Object.hasOwn(axes, said.get("axis"))) state.axis = said.get("axis");
   const lfl = parsedNumber(said.get("lfl") ?? ""), fd = parsedNumber(said.get("fd") ?? "");
   if (lfl > 0 && fd > 0 && lfl !== Infinity) {
-    Object.assign(state, { lfl, fd, pinned: true, words: null });
+    Object.assign(state, { lfl, fd, pinned: true });
   }
 }
 
@@ -157,9 +173,6 @@ function begin() {
     option("none", "regions only"));
   byId("scheme").append(...lookups.map(({ name }) => option(name, name)));
   byId("experiment").append(option("", NONE), ...data.names.map((name) => option(name, name)));
-  const middle = fromPlane((axes.inverse.u(nearest) + axes.inverse.u(farthest)) / 2,
-    (Math.log(leastLfl) + Math.log(mostLfl)) / 2);
-  [state.lfl, state.fd] = n === 1 ? [data.lfl[0], data.fd[0]] : middle;
   recall();
   makeAnswers();
   makeLeftOut();
@@ -187,10 +200,7 @@ function listen() {
     const chosen = experiments.find(({ name }) => name === byId("experiment").value);
     if (chosen) pinAt(chosen.lfl, chosen.fd);
   });
-  byId("pin").addEventListener("click", () => {
-    state.pinned = !state.pinned;
-    follow();
-  });
+  byId("pin").addEventListener("click", () => setPinned(!state.pinned));
   byId("enlarged").addEventListener("change", drawPicture);
   byId("plane-keys").addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -203,20 +213,23 @@ function listen() {
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("input, select")) return;
+    if (event.target.matches("select, input:not([type=range])")) return;
     const acts = {
       n: () => nextExperiment(1), p: () => nextExperiment(-1),
       s: () => choose({ scheme: lookups[(lookups.indexOf(lookupOf(state.scheme)) + 1)
         % lookups.length].name }),
       a: () => choose({ axis: state.axis === "log" ? "inverse" : "log" }),
-      Escape: () => { state.pinned = false; follow(); },
+      Escape: () => { if (state.pinned) setPinned(false); },
       ",": () => walk(-1), ".": () => walk(1), "<": () => walk(-25), ">": () => walk(25),
     };
-    acts[event.key]?.();
+    // What these keys write with Shift is another sign on other keyboards.
+    const far = event.shiftKey && { Comma: "<", Period: ">" }[event.code];
+    (acts[event.key] ?? acts[far])?.();
   });
   addEventListener("hashchange", () => {
     if (location.hash === remembered) return;
     remembered = null;
+    clearTimeout(remembering);
     recall();
     showState();
   });

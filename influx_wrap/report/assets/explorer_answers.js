@@ -75,7 +75,7 @@ function statusWords(lookup, answer) {
   if (state.words) return state.words;
   if (status === STATUS.LFL_OUTSIDE) {
     return `Outside: LFL ${short(lfl, 6)} mm is not in the table of ${data.lens}, which runs from `
-      + `${short(leastLfl)} to ${short(mostLfl)} mm. Nobody can say.`;
+      + `${short(leastLfl, 6)} to ${short(mostLfl, 6)} mm. Nobody can say.`;
   }
   if (status === STATUS.UNUSABLE) {
     return `No answer: ${setting} is no setting of a lens. Both must be positive, and the distance `
@@ -115,8 +115,12 @@ function drawWeights(answer) {
       style: `width: ${100 * clamp(answer.weights[k], 0, 1)}%` });
     return make("li", {}, button, weight, make("span", {}, share));
   });
-  byId("weights").replaceChildren(...(items.length ? items
-    : [make("li", { class: "quiet" }, "nobody")]));
+  const list = byId("weights"), buttons = () => [...list.querySelectorAll("button")];
+  const focused = buttons().indexOf(document.activeElement);
+  list.replaceChildren(...(items.length ? items : [make("li", { class: "quiet" }, "nobody")]));
+  if (focused < 0) return;
+  // Keys go on from where they were.
+  (buttons()[focused] ?? buttons().at(-1) ?? byId("plane-keys")).focus({ preventScroll: true });
 }
 
 /* What the camera sees */

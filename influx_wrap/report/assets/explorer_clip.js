@@ -12,6 +12,8 @@ const PARTS = [
 // The clip that is looked at: {name, frame, lfl, fd, answers: {scheme: {status, values, sigmas}}}.
 let clip = null;
 let place = 0;
+// Files that were given so far: only the last is wanted.
+let taken = 0;
 const timeline = {};
 
 function listenForFiles() {
@@ -43,8 +45,11 @@ function listenForFiles() {
   byId("frame").addEventListener("input", () => goTo(Number(byId("frame").value)));
   byId("forget").addEventListener("click", () => {
     clip = null;
+    leaveFrame();
     byId("clip-words").textContent = "The clip is removed.";
     drawClip();
+    // The button is gone with the clip.
+    byId("file").focus();
   });
 }
 
@@ -55,19 +60,40 @@ async function takeFiles(files) {
     return;
   }
   const [file] = files;
+  taken += 1;
+  const number = taken;
   words.textContent = `Reading ${file.name} \u2026`;
   // So that the words are seen before a long file keeps the page busy.
   await new Promise((resolve) => { setTimeout(resolve, 20); });
-  try {
-    const read = readMetadata(file.name, await file.arrayBuffer());
-    clip = { name: file.name, ...read, answers: {} };
-    place = 0;
-    drawClip();
-    byId("clip").scrollIntoView({ block: "nearest" });
-  } catch (error) {
-    words.textContent = error instanceof Fault ? error.message
-      : `${file.name} cannot be read: it is a folder, or too large.`;
+  const { read, fault } = await readClip(file);
+  // A file that was given later may have been read sooner.
+  if (number !== taken) return;
+  if (fault) {
+    words.textContent = fault;
+    return;
   }
+  clip = { name: file.name, ...read, answers: {} };
+  place = 0;
+  leaveFrame();
+  drawClip();
+  byId("clip").scrollIntoView({ block: "nearest" });
+}
+
+// What a file tells, or why nobody can read it.
+async function readClip(file) {
+  try {
+    return { read: readMetadata(file.name, await file.arrayBuffer()) };
+  } catch (error) {
+    return { fault: error instanceof Fault ? error.message
+      : `${file.name} cannot be read: it is a folder, or too large.` };
+  }
+}
+
+// A frame without a setting has left the cursor nowhere.
+function leaveFrame() {
+  if (!state.words) return;
+  moveTo(beginning.lfl, beginning.fd);
+  setPinned(false);
 }
 
 // Answers for all frames with a scheme: status (n,), values and sigmas (n x 8).
@@ -133,6 +159,14 @@ function drawPath() {
     }
   }
   plane.path.forEach((source, k) => { source.data = parts[k]; });
+  plane.stays.forEach((source, k) => { source.data = staysOf(parts[k]); });
+}
+
+// Points of a path without neighbours: as lines nobody would see them.
+function staysOf({ x, y }) {
+  const alone = [...x.keys()].filter((k) => Number.isFinite(x[k])
+    && !Number.isFinite(x[k - 1]) && !Number.isFinite(x[k + 1]));
+  return { x: alone.map((k) => x[k]), y: alone.map((k) => y[k]) };
 }
 
 // Lines of interpolated and of extrapolated frames, without steps that nobody sees.

@@ -3,8 +3,7 @@
 const leftOut = { charts: [], sources: [] };
 
 function makeLeftOut() {
-  const n = data.names.length, { judged } = lookups[0].leftOut;
-  if (!lookups.some((lookup) => lookup.leftOut.judged)) {
+  if (data.favoured === null) {
     byId("left-out").hidden = true;
     byId("left-out-words").textContent = "No experiment of this table is enclosed by others: "
       + "nothing to judge.";
@@ -12,17 +11,22 @@ function makeLeftOut() {
   }
   const better = data.favoured === data.default ? ", the default, as published."
     : `; the default is ${data.default}, as published.`;
-  byId("left-out-words").textContent = `${judged} of ${n} experiments are enclosed by others, `
-    + `which predict them. This lens's own data favour ${data.favoured}${better}`;
+  const { judged } = lookupOf(data.favoured).leftOut;
+  byId("left-out-words").textContent = `Others enclose ${judged} of ${data.names.length} `
+    + `experiments, and predict them. This lens's own data favour ${data.favoured}${better}`;
   const heads = NAMES.map((name, k) => make("th", { scope: "col" }, name + (k < 4 ? " %" : "")));
   const rows = lookups.flatMap(({ name, leftOut: judgement }) => [
     ["median", judgement.median], ["largest", judgement.largest], ["in 1 sigma", judgement.within],
   ].map(([kind, values], line) => make("tr", {},
     ...(line ? [] : [make("th", { scope: "rowgroup", rowspan: "3" }, name)]),
     make("th", { scope: "row" }, kind),
-    ...NAMES.map((_, k) => make("td", {
-      "data-value": String(values?.[k]), "data-scheme": name, "data-kind": kind,
-    }, cellText(kind, values?.[k] ?? null, k))))));
+    ...NAMES.map((_, k) => {
+      const cell = make("td", { "data-scheme": name, "data-kind": kind });
+      // A scheme may enclose no experiment where others do.
+      const value = values?.[k] ?? null;
+      put(cell, cellText(kind, value, k), value);
+      return cell;
+    }))));
   byId("left-out-table").append(make("thead", {}, make("tr", {}, make("th", { scope: "col" },
     "scheme"), make("th", { scope: "col" }, "error"), ...heads)), make("tbody", {}, ...rows));
   byId("left-out-of").append(...NAMES.map((name, k) => option(k, name)));

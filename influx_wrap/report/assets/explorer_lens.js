@@ -62,9 +62,9 @@ const toPlane = (lfl, fd) => [axis().u(fd), Math.log(lfl)];
 
 // A table of one focal length is a strip: every height of it is that focal length.
 function fromPlane(u, v) {
-  const lfl = isColumn ? columns[0] : Math.exp(v);
+  const lfl = isColumn ? columns[0] : Number(Math.exp(v).toPrecision(5));
   const isInfinite = state.axis === "inverse" && u > -0.004 / nearest;
-  return [Number(lfl.toPrecision(5)), isInfinite ? Infinity : Number(axis().fd(u).toPrecision(5))];
+  return [lfl, isInfinite ? Infinity : Number(axis().fd(u).toPrecision(5))];
 }
 
 // Of labelled places those that are not too near to each other; the last always counts.

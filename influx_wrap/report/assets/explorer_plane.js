@@ -15,6 +15,7 @@ function makePlane() {
     zones: chart.source({ xs: [], ys: [] }), quads: chart.source({ xs: [], ys: [] }),
     triangles: chart.source({ xs: [], ys: [] }),
     path: ["inside", "beyond"].map(() => chart.source({ x: [], y: [] })),
+    stays: ["inside", "beyond"].map(() => chart.source({ x: [], y: [] })),
     experiments: chart.source({ x: [], y: [], marker: [], fill: [], size: [] }),
     spokes: chart.source({ x0: [], y0: [], x1: [], y1: [] }),
     vertices: chart.source({ x: [], y: [], size: [] }), cursor: chart.source({ x: [], y: [] }),
@@ -39,6 +40,11 @@ function makePlane() {
   }
   chart.add("line", { ...at, source: inside, line_width: 2.5 }, { line: "ink" });
   chart.add("line", { ...at, source: beyond, line_width: 2.5, ...dashes(6, 4) }, { line: "warn" });
+  const [stay, stayBeyond] = plane.stays, dot = { ...at, line_width: 2 };
+  chart.add("scatter", { ...dot, source: stay, marker: "circle", size: 11 },
+    { line: "card", fill: "ink" });
+  chart.add("scatter", { ...dot, source: stayBeyond, marker: "diamond", size: 17 },
+    { line: "card", fill: "warn" });
   // What moves lies on a layer of its own, so that the rest is not drawn again.
   chart.add("segment", { ...from, source: plane.cross, level: "overlay", line_alpha: 0.8,
     ...dashes(2, 3) }, { line: "ink" });

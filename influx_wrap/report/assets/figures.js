@@ -70,7 +70,10 @@ class Chart {
     if (hover) this.figure.add_tools(new Bokeh.HoverTool({ tooltips: hover }));
     this.paint();
     charts.add(this);
-    this.shown = Bokeh.Plotting.show(this.figure, element);
+    // The page's own elements have the keys: Bokeh's would be a stop without a name among them.
+    this.shown = Bokeh.Plotting.show(this.figure, element).then(({ canvas_view: canvas }) => {
+      canvas?.events_el?.removeAttribute("tabindex");
+    });
   }
 
   // Another range, other ticks or another label for the axis "x" or "y" of a figure that is there.
@@ -148,7 +151,12 @@ class Chart {
 
   remove() {
     charts.delete(this);
-    this.element.replaceChildren();
+    // Bokeh cannot let go of a document that it is still drawing, and keeps all others for ever.
+    this.shown.then(() => {
+      const { document: drawn } = this.figure;
+      drawn.views_manager.clear();
+      Bokeh.documents.splice(Bokeh.documents.indexOf(drawn), 1);
+    });
   }
 }
 

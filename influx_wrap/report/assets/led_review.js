@@ -9,27 +9,49 @@ function pictureOf(card) {
 
 function setCentre(card, u, v) {
   card.uv = [clamp(u, -0.5, WIDTH - 0.5), clamp(v, -0.5, HEIGHT - 0.5)];
-  if (card.reading) card.action = "use";
+  if (card.action !== "use" && isComplete(card)) decide(card, "use");
   changed = true;
 }
 
+function isComplete(card) { return Boolean(card.reading && card.uv && card.frame !== null); }
+
 function setAction(card, action) {
-  if (action === "use" && !(card.reading && card.uv && card.frame !== null)) return;
-  card.action = action;
-  changed = true;
+  if (action === "use" && !isComplete(card)) return;
+  decide(card, action);
 }
 
 function setReading(card, reading) {
   card.reading = reading;
-  if (!reading && card.action === "use") card.action = "undecided";
-  if (reading && card.uv && card.frame !== null) {
-    card.action = "use";
-    // The card that stood for the reading's missing flash has found it.
-    for (const other of cards) {
-      if (other !== card && !other.flash && other.reading === reading) other.action = "leave";
-    }
-  }
+  if (isComplete(card)) decide(card, "use");
+  else decide(card, card.action === "use" ? "undecided" : card.action);
+}
+
+// What the person has decided about a card holds, whatever becomes of others.
+function decide(card, action) {
+  giveBack(card);
+  card.action = action;
+  card.leftFor = null;
+  if (action === "use") takeOver(card);
   changed = true;
+}
+
+// The card that stood for the reading's missing flash is left out as long as this one has it.
+function takeOver(card) {
+  for (const other of cards) {
+    if (other === card || other.flash || other.reading !== card.reading) continue;
+    if (other.action === "leave") continue;
+    Object.assign(other, { before: other.action, action: "leave", leftFor: card });
+  }
+}
+
+// Another card may have taken the same reading meanwhile.
+function giveBack(card) {
+  for (const other of cards) {
+    if (other.leftFor !== card) continue;
+    other.leftFor = cards.find((one) => one !== card && one.action === "use"
+      && one.reading === other.reading) ?? null;
+    if (!other.leftFor) other.action = other.before;
+  }
 }
 
 function stepFrame(card, step) {
@@ -92,6 +114,7 @@ function areaOf(card, kind) {
 
 // Where keys begin if there is no centre yet: where it is expected, or in the middle.
 function startOf(card) {
+  if (card.frame === null) return null;
   const area = areaOf(card, "crop") ?? areaOf(card, "whole");
   if (card.guess || !area) return card.guess;
   return [area.left + (area.width - 1) / 2, area.top + (area.height - 1) / 2];

@@ -11,6 +11,15 @@ function make(tag, attributes, ...children) {
 
 function clamp(value, low, high) { return Math.min(Math.max(value, low), high); }
 
+// What follows the # of the address; nothing if somebody has mistyped it.
+function addressed() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 // Drawing can wait until there is somebody to see it.
 function whenSeen(element, draw) {
   const observer = new IntersectionObserver((entries) => {

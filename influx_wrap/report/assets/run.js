@@ -2,13 +2,14 @@
 
 let current = null;
 
-// Figures are made when they are first seen, and hear of every experiment from then on. They are
-// made anew for a picture of another size, and where single corners take the place of many.
+// Figures are made when they are first seen, and hear of every experiment from then on. One is made
+// anew for an experiment of another kind: a picture of another size, or single corners in the place
+// of many.
 const drawings = [];
 
-function addDrawing(section, draw, known, words = () => {}) {
+function addDrawing(section, draw, known, words = () => {}, kindOf = () => "") {
   const element = section.querySelector(".drawn");
-  const drawing = { section, element, draw, known, words, seen: false, chart: null, kind: "" };
+  const drawing = { section, element, draw, known, words, kindOf, seen: false, chart: null };
   drawings.push(drawing);
   whenSeen(element, () => {
     drawing.seen = true;
@@ -23,7 +24,7 @@ function redraw(drawing) {
   if (drawing.section.hidden) return;
   drawing.words(current);
   if (!drawing.seen) return;
-  const kind = `${current.size},${current.coverage?.points !== undefined}`;
+  const kind = drawing.kindOf(current);
   if (!drawing.chart || drawing.kind !== kind) {
     drawing.chart?.remove();
     [drawing.chart, drawing.update] = drawing.draw(drawing.element, current);
@@ -33,13 +34,15 @@ function redraw(drawing) {
 }
 
 function buildDrawings() {
-  addDrawing(byId("coverage"), drawCoverage, ({ coverage }) => coverage, coverageWords);
-  addDrawing(byId("vectors"), drawVectors, ({ residuals }) => residuals, vectorWords);
+  const sizeOf = ({ size }) => size.join();
+  addDrawing(byId("coverage"), drawCoverage, ({ coverage }) => coverage, coverageWords,
+    (cell) => `${sizeOf(cell)},${cell.coverage.points !== undefined}`);
+  addDrawing(byId("vectors"), drawVectors, ({ residuals }) => residuals, vectorWords, sizeOf);
   addDrawing(byId("histogram"), drawHistogram, ({ residuals }) => residuals, histogramWords);
-  addDrawing(byId("uncertainty"), drawUncertainty, ({ ok }) => ok, uncertaintyWords);
+  addDrawing(byId("uncertainty"), drawUncertainty, ({ ok }) => ok, uncertaintyWords, sizeOf);
   buildRollouts();
   const distortion = addDrawing(byId("distortion"), drawDistortion, ({ ok }) => ok,
-    distortionWords);
+    distortionWords, sizeOf);
   byId("exaggerate").addEventListener("change", () => redraw(distortion));
   addDrawing(byId("views"), drawViews, ({ ok }) => ok, buildViews);
 }
@@ -69,13 +72,7 @@ function showExperiment(cell) {
 }
 
 function route() {
-  let name = "";
-  try {
-    name = decodeURIComponent(location.hash.slice(1));
-  } catch {
-    // An address that somebody has mistyped is that of all experiments.
-  }
-  const cell = cells.get(name) ?? null, before = current;
+  const name = addressed(), cell = cells.get(name) ?? null, before = current;
   byId("overview").hidden = cell !== null;
   byId("experiment").hidden = cell === null;
   byId("walk").hidden = cell === null;

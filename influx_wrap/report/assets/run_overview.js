@@ -196,7 +196,7 @@ function buildOverview() {
   if (failed.length) byId("failed").append(...failed.map(failure));
   if (placed.length) buildPlane(placed);
   if (listed.length) buildList(listed, !placed.length);
-  for (const [id, wanted] of [["failures", failed], ["grid", placed], ["others", listed]]) {
+  for (const [id, wanted] of [["/failures", failed], ["/grid", placed], ["/others", listed]]) {
     byId(id).hidden = !wanted.length;
   }
   byId("choose").hidden = !QUANTITIES.length;
@@ -206,8 +206,9 @@ function buildOverview() {
     if (data.made.length > 1) byId("made-of").append(make("h3", {}, plural(n, "experiment")));
     byId("made-of").append(...madeOf(made));
   });
-  byId("contents").append(...[["failures", `Failed (${failed.length})`], ["grid", "Experiments"],
-    ["others", placed.length ? "Outside the plan" : "Experiments"], ["made", "How it was made"]]
+  // An experiment may have any name of a folder, which has no slash in it.
+  byId("contents").append(...[["/failures", `Failed (${failed.length})`], ["/grid", "Experiments"],
+    ["/others", placed.length ? "Outside the plan" : "Experiments"], ["/made", "How it was made"]]
     .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", { href: `#${id}` }, text)));
   byId("quantity").addEventListener("change", paintCells);
   paintCells();

@@ -421,7 +421,7 @@ function goStrip(step) {
 
 // The address names the video that is looked at, so that it can be linked to.
 function goLinked() {
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = addressed();
   const strip = strips.find(({ video }) => video.name === wanted);
   if (!strip) return;
   if (strip.section.hidden) {
