@@ -8,6 +8,7 @@ experiment whose files are gone, or are not those of the record any more, is sho
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from influx_wrap.calibrate.pose import NO_BOW, PoseError, estimate_poses
 from influx_wrap.calibrate.problem import pack
 from influx_wrap.campaign import by_number
 from influx_wrap.errors import InputError
+from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.flight_review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import read_experiment
@@ -87,9 +89,7 @@ def write_report(
     )
     with closing(work) as finished:
         for task, answer in finished:
-            if isinstance(answer, WorkerDied):
-                answer = _unreadable(task, f"the process that read it ended ({answer.exitcode})")
-            shown[task.cell] = answer
+            shown[task.cell] = _died(task, answer) if isinstance(answer, WorkerDied) else answer
             if progress is not None:
                 progress(len(shown), len(tasks))
     ordered = [shown[task.cell] for task in tasks]
@@ -145,20 +145,13 @@ def used_residuals(
 
 
 def _tasks(workspace: Workspace, data: Path | None) -> list[_Task]:
-    cells = workspace.root / "cells"
-    names = {path.parent.name for path in cells.glob("*/*.json")} if cells.is_dir() else set()
+    records = workspace.records()
     tasks = []
-    for name in sorted(names, key=by_number):
-        found = [p for p in (workspace.result(name), workspace.failure(name)) if p.exists()]
-        if found:
-            beside = workspace.data(name)
-            recorded = data is not None and (data / name / files.EXPERIMENT).exists()
-            folder = data / name if data is not None and recorded else beside
-            tasks.append(_Task(name, found[0], folder, beside))
-    if not tasks:
-        raise InputError(
-            f"{workspace.root} is no folder of a run: it has no cells with results in it."
-        )
+    for name in sorted(records, key=by_number):
+        beside = workspace.data(name)
+        recorded = data is not None and (data / name / files.EXPERIMENT).exists()
+        folder = data / name if data is not None and recorded else beside
+        tasks.append(_Task(name, records[name], folder, beside))
     return tasks
 
 
@@ -177,10 +170,27 @@ def _here(tasks: Iterable[_Task]) -> Generator[tuple[_Task, _Shown | WorkerDied]
 
 def _work(task: _Task) -> _Shown:
     """What a worker does with an experiment."""
+    return _show(task, lambda record: _seen(task, record))
+
+
+def _died(task: _Task, how: WorkerDied) -> _Shown:
+    """An experiment of which only the record is known, as nobody lived to read its files."""
+    reason = (
+        f"The process that read the experiment's files ended (exit code {how.exitcode}): residuals "
+        "and coverage are not known. Write the page again with fewer --jobs."
+    )
+    return _show(task, lambda _: reason)
+
+
+def _show(task: _Task, look: Callable[[Mapping[str, Any]], Seen | str]) -> _Shown:
     try:
         record = dict(read_json(task.record).values)
         with threadpool_limits(limits=1):
-            return _Shown(record, cell_data(record, _seen(task, record), _pictures(task)))
+            shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
+        # What the page will be made of, here, where one experiment's fault is no other's.
+        CellResult.of(record)
+        json.dumps([shown.data, record["provenance"]], allow_nan=False)
+        return shown
     except InputError as error:
         return _unreadable(task, str(error).replace(f"{task.record.parent}/", "").rstrip("."))
     except Exception as error:

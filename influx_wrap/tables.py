@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.lut.kernels import IntArray
+from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.table import Table, grid_of
@@ -41,40 +42,47 @@ class _Row:
 
 def table_from_run(folder: Path, camera: Camera) -> Built:
     """The table of all experiments of a run that gave an answer."""
-    workspace = Workspace(folder)
-    paths = sorted((folder / "cells").glob("*/*.json")) if folder.is_dir() else []
-    if not paths:
-        raise InputError(f"{folder} is no folder of a run: it has no cells with results in it.")
     rows, left_out, hashes, lens = [], {}, {}, ""
-    for path in paths:
-        file = read_json(path)
-        record = file.values
-        name = path.parent.name
-        if path not in (workspace.result(name), workspace.failure(name)):
+    for name, path in Workspace(folder).records().items():
+        try:
+            row, lens_of_row = _row(name, path)
+        except _LeftOut as reason:
+            left_out[name] = str(reason)
             continue
-        result = CellResult.of(record)
-        if result.intrinsics is None or result.lfl_mm is None or result.fd_m is None:
-            left_out[name] = result.reason or "its lens setting is not known"
-            continue
-        lens = file.record("cell").text("lens")
-        match = re.fullmatch(r"z(\d+)f(\d+)", name)
-        values = np.array([getattr(result.intrinsics, key) for key in NAMES])
-        rows.append(
-            _Row(
-                name,
-                result.lfl_mm,
-                result.fd_m,
-                result.target == "drone",
-                (int(match[1]), int(match[2])) if match else None,
-                values,
-                file.rows("covariance", len(NAMES)),
-            )
-        )
+        rows.append(row)
+        lens = lens_of_row
         hashes[name] = file_hash(path)
     if not rows:
-        raise InputError(f"{folder}: no experiment of this run gave an answer.")
+        raise NoTable(f"{folder}: no experiment of this run gave an answer for a table.")
     provenance: dict[str, object] = {"influx_wrap": __version__, "from": "run", "results": hashes}
     return _build(lens, camera, rows, left_out, provenance)
+
+
+class NoTable(InputError):
+    """There is no experiment that a table could be made from."""
+
+
+class _LeftOut(Exception):
+    """Why an experiment cannot be part of a table."""
+
+
+def _row(name: str, path: Path) -> tuple[_Row, str]:
+    """An experiment of a run, and of which lens it is."""
+    try:
+        file = read_json(path)
+        result = CellResult.of(file.values)
+        if result.intrinsics is None or result.lfl_mm is None or result.fd_m is None:
+            raise _LeftOut(result.reason or "its lens setting is not known")
+        if math.isinf(result.fd_m):
+            raise _LeftOut("it is focused at infinity, where tables go on by themselves")
+        values = np.array([getattr(result.intrinsics, key) for key in NAMES])
+        covariance = file.rows("covariance", len(NAMES))
+        lens = file.record("cell").text("lens")
+    except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        # A file that somebody has edited; the same run command makes it anew.
+        raise _LeftOut(f"{path.name} is no result ({type(error).__name__}: {error})") from None
+    place, is_drone = place_of(name), result.target == "drone"
+    return _Row(name, result.lfl_mm, result.fd_m, is_drone, place, values, covariance), lens
 
 
 def table_from_selection(path: Path, lens: str, camera: Camera) -> Built:

@@ -14,7 +14,7 @@ import hashlib
 import logging
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -65,6 +65,13 @@ def file_hash(path: Path) -> str:
     """SHA-256 of a file."""
     with reading(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Log(logging.StreamHandler[TextIO]):
+    """A log whose disk may be full: that must not cost the results."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +147,17 @@ class Workspace:
         """Why a cell's calibration gave nothing."""
         return self.root / "cells" / cell / "failure.json"
 
+    def records(self) -> dict[str, Path]:
+        """What each cell's calibration gave, by the cell's name: a result, or else a failure."""
+        names = sorted({path.parent.name for path in self.root.glob("cells/*/*.json")})
+        both = ((name, path) for name in names for path in (self.failure(name), self.result(name)))
+        found = {name: path for name, path in both if path.exists()}
+        if not found:
+            raise InputError(
+                f"{self.root} is no folder of a run: it has no cells with results in it."
+            )
+        return found
+
     def part(self, name: str) -> Workspace:
         """A workspace inside this one, under its lock."""
         return Workspace(self.root / name)
@@ -156,7 +174,7 @@ class Workspace:
             file = self.log.open("a", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{self.log} cannot be written: {error.strerror}.") from None
-        handler = logging.StreamHandler(file)
+        handler = _Log(file)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         logger = logging.getLogger("influx_wrap")
         level = logger.level
@@ -169,7 +187,8 @@ class Workspace:
         finally:
             logger.setLevel(level)
             logger.removeHandler(handler)
-            file.close()
+            with suppress(OSError):
+                file.close()
 
     def _lock(self, file: TextIO) -> None:
         # The kernel releases the lock when the process ends, however it ends.

@@ -106,6 +106,18 @@ def test_the_lock_is_the_log(tmp_path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def test_a_full_disk_costs_the_log_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "run")
+    workspace.root.mkdir()
+    workspace.log.symlink_to("/dev/full")
+    with workspace.open():
+        for _ in range(1000):
+            logging.getLogger("influx_wrap.somewhere").info("a message that fills a buffer")
+    assert capsys.readouterr().err == ""
+
+
 def test_leftovers_of_killed_writers_go(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     with workspace.open():

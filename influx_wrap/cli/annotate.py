@@ -108,12 +108,12 @@ def command(
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     with errors.status(f"annotating {escape(metadata.name)}"):
         table = read_table(lut)
+        lookup = make_lookup(table, scheme)
+        told = read_metadata(metadata)
         planned = None
         if preview is not None and video is not None:
             width = preview_width or MOST_WIDTH_PX
             planned = plan_preview(video, preview, table.image_size, width)
-        lookup = make_lookup(table, scheme)
-        told = read_metadata(metadata)
         try:
             clip = annotate_clip(
                 told, lookup, fill=fill_gaps, with_sigma=as_csv or planned is not None

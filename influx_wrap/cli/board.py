@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from influx_wrap.cli.options import PATH, number
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable
@@ -128,7 +128,7 @@ def command(
             "columns, or the reverse, it would not."
         )
     for path in (out, described):
-        console.print(f"written: {path}", soft_wrap=True)
+        print_written(path)
 
 
 def _size_mm(text: str) -> tuple[float, float]:

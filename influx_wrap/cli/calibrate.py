@@ -22,7 +22,7 @@ from influx_wrap.cli.options import (
     recipe_options,
     seed_option,
 )
-from influx_wrap.cli.tables import answers, calibration_summary
+from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
@@ -128,9 +128,8 @@ def command(
         raise click.exceptions.Exit(1) from None
     record = {**answer.as_dict(), "provenance": made_from}
     write_json(out, record)
-    console = answers()
-    console.print(calibration_summary(record))
-    console.print(f"written: {out}", soft_wrap=True)
+    answers().print(calibration_summary(record))
+    print_written(out)
 
 
 def _starting_focal_px(

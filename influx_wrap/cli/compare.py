@@ -22,7 +22,7 @@ from influx_wrap.cli.options import (
     scheduler_option,
     seed_option,
 )
-from influx_wrap.cli.tables import answers, compare_table
+from influx_wrap.cli.tables import answers, compare_table, epe_table, print_written
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
 from influx_wrap.evaluate.epe import cell_epe_px, share_below
 from influx_wrap.evaluate.points import builtin
@@ -36,6 +36,7 @@ from influx_wrap.simulation import simulations
 from influx_wrap.workspace import Workspace
 
 THRESHOLDS_PX = np.geomspace(0.01, 1000, 101)
+PRINTED_PX = (0.1, 1.0, 10.0, 100.0)
 
 
 @click.command("compare")
@@ -133,9 +134,12 @@ def _compare(
         title = f"{lens}: {len(todo)} simulated cells"
         draw_epe(title, THRESHOLDS_PX, shares, workspace.epe_figure)
     answer = answers()
-    answer.print(compare_table(f"{title}, {time.monotonic() - start:.0f} s", total))
+    answer.print(compare_table(f"{title}, {time.monotonic() - start:.0f} s", results))
+    at = [int(np.abs(np.log(THRESHOLDS_PX / px)).argmin()) for px in PRINTED_PX]
     answer.print(
-        f"written: {workspace.summary_json}, {workspace.summary_csv}, {workspace.errors_figure}, "
-        f"{workspace.epe_csv}, {workspace.epe_figure}",
-        soft_wrap=True,
+        epe_table(PRINTED_PX, {name: share[at].tolist() for name, share in shares.items()})
     )
+    print_written(
+        workspace.summary_json, workspace.summary_csv, workspace.errors_figure, workspace.epe_csv,
+        workspace.epe_figure,
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, jobs_option
 from influx_wrap.cli.progress import RESUME, progress_bar
@@ -62,7 +63,8 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     answers().print(_said(summary, bar), soft_wrap=True)
-    answers().print(f"written: {out / SUMMARY}, {out / COORDS} and the other files", soft_wrap=True)
+    written = escape(f"written: {out / SUMMARY}, {out / COORDS} and the other files")
+    answers().print(written, soft_wrap=True)
     if summary.truncated is not None:
         click.echo(
             f"Warning: {footage} was readable up to frame {summary.n_frames - 1}, then "

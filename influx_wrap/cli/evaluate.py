@@ -11,7 +11,7 @@ from rich.console import Console
 
 from influx_wrap.cli.options import PATH, image_size, jobs_option
 from influx_wrap.cli.progress import progress_bar
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.groups import lenses, motions
 from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice, parse_points
@@ -109,13 +109,9 @@ def command(
         make_folder(place)
         write_scores(place / SCORES, evaluations[place])
     _write_report(out, list(evaluations.values()), intervals)
-    written = ", ".join(
-        str(path)
-        for path in (*(place / SCORES for place in evaluations), out / f"{TABLE}.tex", out / PAGE)
-    )
     table = score_table(list(evaluations.values()), intervals=intervals)
     answers().print(table, soft_wrap=True, markup=False)
-    answers().print(f"written: {written}", soft_wrap=True)
+    print_written(*(place / SCORES for place in evaluations), out / f"{TABLE}.tex", out / PAGE)
 
 
 def _read(path: Path) -> Predictions:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 
 from influx_wrap.cli.options import PATH
@@ -49,7 +50,9 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
             EXPORTS[to](clip, out)
     for sentence in notes(clip, to):
         errors.print(f"[yellow]note:[/] {sentence}", soft_wrap=True)
-    answers().print(f"{int(clip.answered.sum())} frames written: {out}", soft_wrap=True)
+    answers().print(
+        f"{int(clip.answered.sum())} frames written: {escape(str(out))}", soft_wrap=True
+    )
 
 
 def _clip(source: Path, camera: Camera) -> Clip:

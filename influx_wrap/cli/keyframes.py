@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from influx_wrap.cli.options import PATH
 from influx_wrap.cli.progress import progress_bar
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.observe.coverage import ORIENTATIONS
 from influx_wrap.views import CONTACT_PNG, Views, choose_views, write_views
@@ -55,7 +55,7 @@ def command(folder: Path, out: Path | None, footage: Path | None) -> None:
     if no_sheet:
         advice = "" if (out / CONTACT_PNG).exists() else " Give the recording with --footage."
         console.print(f"[yellow]contact sheet:[/] {escape(no_sheet + advice)}", soft_wrap=True)
-    console.print(f"written: {escape(str(out))}", soft_wrap=True)
+    print_written(out)
 
 
 def _report(views: Views) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table as Printed
 
 from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.tables import answers as answer_console
+from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable, make_folder, read_json
@@ -61,9 +62,9 @@ def build(
     write_table(out, built.table)
     console = answer_console()
     n = len(built.table.names)
-    console.print(f"{n} experiments of {built.table.lens} in {out}", soft_wrap=True)
+    console.print(escape(f"{n} experiments of {built.table.lens} in {out}"), soft_wrap=True)
     for name, reason in built.left_out.items():
-        console.print(f"  left out: {name}, {escape(reason)}", soft_wrap=True)
+        console.print(escape(f"  left out: {name}, {reason}"), soft_wrap=True)
 
 
 def built_from(catalogue: Path | None, source: Path, lens: str | None, camera: str | None) -> Built:
@@ -141,18 +142,21 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
 @click.argument("table_file", metavar="LUT", type=PATH)
 @click.option("--figure", type=PATH, metavar="DIR", help="Draw the paper's maps of the errors.")
 def crossval(table_file: Path, figure: Path | None) -> None:
-    """Predict every experiment from the others, with every scheme.
+    """Predict each experiment that others enclose from those others, with every scheme.
 
     \b
     Example:
       influx-calib lut crossval canon17.json --figure figures
     """
     table = read_table(table_file)
-    judgements = judge_all(table)
+    waiting = Console(stderr=True)
+    with waiting.status("leaving experiments out"):
+        judgements = judge_all(table)
     print_judgements(table, judgements)
     if figure is not None:
-        _draw_left_out(table, judgements, figure)
-        answer_console().print(f"drawn: {figure}", soft_wrap=True)
+        with waiting.status("drawing"):
+            _draw_left_out(table, judgements, figure)
+        answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
 
 
 def draw_table(table: Table, judgements: list[Judgement], folder: Path) -> None:
@@ -185,6 +189,9 @@ def print_judgements(table: Table, judgements: list[Judgement]) -> None:
     for name in NAMES:
         printed.add_column(name + (" %" if name in NAMES[:4] else ""), justify="right")
     for judgement in judgements:
+        if not judgement.judged:
+            printed.add_row(judgement.scheme, "none judged")
+            continue
         rows = (("median", judgement.median), ("largest", judgement.largest))
         for label, values in rows:
             numbers = [f"{v:.3f}" if k < 4 else f"{v:.2g}" for k, v in enumerate(values)]
@@ -217,7 +224,7 @@ def plot(table_file: Path, figure: Path, scheme: str) -> None:
     with Console(stderr=True).status("drawing"):
         draw_regions(lookup, figure / "regions.png")
         draw_intrinsics(lookup, figure / "intrinsics.png")
-    answer_console().print(f"drawn: {figure}", soft_wrap=True)
+    answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
 
 
 @command.command("explore")
@@ -241,6 +248,6 @@ def explore(table_file: Path, out: Path | None, is_opened: bool) -> None:
     check_writable(out)
     with Console(stderr=True).status("leaving experiments out"):
         write_explorer(out, table, judge_all(table))
-    answer_console().print(f"written: {out}", soft_wrap=True)
+    print_written(out)
     if is_opened and click.launch(str(out)) != 0:
         raise InputError(f"there is no browser to open {out} with: open it by hand.")

@@ -26,7 +26,7 @@ COMMANDS = {
     "drone": "Fly a lens: plan, trigger, detect, match.",
     "run": "Calibrate all cells of a lens, simulated or recorded.",
     "report": "The page of a run, written anew.",
-    "lut": "A lens's lookup table: build, query, crossval, plot.",
+    "lut": "A lens's lookup table: build, query, crossval, plot, explore.",
     "annotate": "Intrinsics of every frame of a clip from its lens metadata.",
     "split": "Videos for validation and for test.",
     "export": "Intrinsics of a clip or a table, as other programs read them.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from influx_wrap.cli.options import PATH, lens_argument, planned
-from influx_wrap.cli.tables import answers, plan_table, plan_totals
+from influx_wrap.cli.tables import answers, plan_table, plan_totals, print_written
 from influx_wrap.formats.influx import write_lens_settings
 
 
@@ -36,4 +36,4 @@ def command(
 
         draw_plan(plan, figure)
     for path in filter(None, (out, figure)):
-        console.print(f"written: {path}", soft_wrap=True)
+        print_written(path)

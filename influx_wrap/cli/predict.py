@@ -16,7 +16,7 @@ from rich.progress import TaskID
 
 from influx_wrap.cli.options import PATH, as_settings, number, setting
 from influx_wrap.cli.progress import RESUME, progress_bar
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable
@@ -209,7 +209,7 @@ def _write(out: Path, predictor: Predictor, outcomes: Sequence[Outcome], journal
         )
     if predicted:
         write_submission(out, Predictions(predictor.name, predictor.kind, VERSION, predicted))
-        console.print(f"written: {escape(str(out))}", soft_wrap=True)
+        print_written(out)
     if all(outcome.failure is None for outcome in outcomes):
         journal.remove()
         if all(outcome.predicted and outcome.predicted.whole for outcome in outcomes):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, jobs_option
 from influx_wrap.cli.progress import progress_bar
@@ -39,12 +40,13 @@ def command(run_dir: Path, data: Path | None, jobs: int) -> None:
         n = len(written.unseen)
         console.print(
             f"[yellow]note:[/] {n} of {written.n_cells} experiments are shown without coverage and "
-            f"residuals ({', '.join(written.unseen[:5])}{', ...' if n > 5 else ''}): their files "
+            f"residuals ({escape(', '.join(written.unseen[:5]))}{', ...' if n > 5 else ''}): "
+            "their files "
             "are not here or have changed; --data names their folder."
         )
     answers().print(
         f"{written.n_cells - written.n_failed} ok, {written.n_failed} failed; "
-        f"written: {written.path}",
+        f"written: {escape(str(written.path))}",
         soft_wrap=True,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -33,7 +34,7 @@ from influx_wrap.cli.options import (
     seed_option,
 )
 from influx_wrap.cli.report import report_with_progress
-from influx_wrap.cli.tables import answers, run_table, run_totals
+from influx_wrap.cli.tables import answers, print_written, run_table, run_totals
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
 from influx_wrap.formats.catalogue import load_catalogue
@@ -47,7 +48,7 @@ from influx_wrap.plan import select_cells
 from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.run_figure import draw_run
 from influx_wrap.simulation import simulations
-from influx_wrap.tables import table_from_run
+from influx_wrap.tables import NoTable, table_from_run
 from influx_wrap.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -113,14 +114,14 @@ def command(
         simulated = simulations(plan, select_cells(plan, cells), Noise(), seed=seed)
         todo = simulated_jobs(simulated, [chosen], workspace)
         console.print(
-            f"No --data given: simulating {_experiments(len(todo))} of {lens} into "
-            f"{workspace.root / 'data'}."
+            f"No --data given: simulating {_experiments(len(todo))} of {escape(lens)} into "
+            f"{escape(str(workspace.root / 'data'))}."
         )
     else:
         todo = recorded_jobs(data, lens, cells, [chosen], seed, workspace)
         n_footage = sum(job.recording is not None for job in todo)
         as_footage = f", {n_footage} of them as footage" if n_footage else ""
-        console.print(f"{_experiments(len(todo))} of {lens} from {data}{as_footage}.")
+        console.print(escape(f"{_experiments(len(todo))} of {lens} from {data}{as_footage}."))
     todo = [replace(job, engine=calibrator) for job in todo]
     with chosen_cluster(scheduler) as cluster, workspace.open():
         claim(workspace, plan)
@@ -136,20 +137,19 @@ def command(
         write_text(workspace.summary_csv, as_csv(rows))
         title = f"{lens} on {camera}, recipe {chosen.name}"
         draw_run(plan, results, title, workspace.errors_figure)
-        judgements = _make_table(workspace, plan) if total["ok"] else None
         reported = _report(workspace, data, jobs, console)
+        judgements = _make_table(workspace, plan, console)
     answer = answers()
     answer.print(run_table(results, title))
     answer.print(run_totals(results, total, time.monotonic() - start), soft_wrap=True)
     if judgements is not None:
         print_judgements(*judgements)
-    answer.print(
-        f"written: {workspace.summary_json}, {workspace.summary_csv}, {workspace.errors_figure}, "
-        f"{workspace.root / 'cells'}"
-        + (f", {workspace.table}, {workspace.explorer}" if judgements else "")
-        + (f", {workspace.report}" if reported else ""),
-        soft_wrap=True,
-    )
+    print_written(
+        workspace.summary_json, workspace.summary_csv, workspace.errors_figure,
+        workspace.root / "cells",
+        *((workspace.table, workspace.explorer) if judgements else ()),
+        *((workspace.report,) if reported else ()),
+    )  # fmt: skip
     if total["failed"]:
         raise click.exceptions.Exit(1)
 
@@ -173,11 +173,27 @@ def _report(workspace: Workspace, data: Path | None, jobs: int, console: Console
     return True
 
 
-def _make_table(workspace: Workspace, plan: Plan) -> tuple[Table, list[Judgement]]:
-    """Write the lens's table, its pictures and its page; returns what leaving one out says."""
-    table = table_from_run(workspace.root, plan.camera).table
-    write_table(workspace.table, table)
-    judgements = judge_all(table)
-    draw_table(table, judgements, workspace.table_figures)
-    write_explorer(workspace.explorer, table, judgements)
-    return table, judgements
+def _make_table(
+    workspace: Workspace, plan: Plan, console: Console
+) -> tuple[Table, list[Judgement]] | None:
+    """Write the lens's table, its pictures and its page; returns what leaving one out says.
+
+    Without an experiment to make them from there are none, nor those of an earlier run.
+    """
+    try:
+        built = table_from_run(workspace.root, plan.camera)
+    except NoTable as error:
+        workspace.table.unlink(missing_ok=True)
+        workspace.explorer.unlink(missing_ok=True)
+        shutil.rmtree(workspace.table_figures, ignore_errors=True)
+        console.print(f"[yellow]no {workspace.table.name}:[/] {escape(str(error))}")
+        return None
+    for name, reason in built.left_out.items():
+        if not workspace.failure(name).exists():
+            console.print(f"not in {workspace.table.name}: {escape(f'{name}, {reason}')}")
+    with console.status("the lens's table, its figures and its page"):
+        write_table(workspace.table, built.table)
+        judgements = judge_all(built.table)
+        draw_table(built.table, judgements, workspace.table_figures)
+        write_explorer(workspace.explorer, built.table, judgements)
+    return built.table, judgements

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from influx_wrap.cli.options import PATH
 from influx_wrap.cli.progress import progress_bar
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
 from influx_wrap.formats.json_stream import MIB
@@ -84,7 +84,7 @@ def template(manifest: Path, out: Path, method: str, kind: str, version: str, sp
     with Console(stderr=True).status("writing"):
         write_submission(out, blank)
     _print(summarise(blank))
-    answers().print(f"written: {escape(str(out))}", soft_wrap=True)
+    print_written(out)
 
 
 @command.command("validate")
@@ -157,7 +157,7 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
         write_submission(out, predictions)
     console.print(*lines, sep="\n", soft_wrap=True)
     _print(summarise(predictions))
-    console.print(f"written: {escape(str(out))}", soft_wrap=True)
+    print_written(out)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -12,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from influx_wrap.evaluate.cells import SHOWN, CellResult
+from influx_wrap.evaluate.cells import SHOWN, CellResult, percent_errors, rms_over_bound
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 
@@ -24,6 +25,11 @@ def answers() -> Console:
     """Where a command prints what it was asked for."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+def print_written(*paths: Path) -> None:
+    """Which files there are now; brackets in their names are no markup."""
+    answers().print(f"written: {escape(', '.join(map(str, paths)))}", soft_wrap=True)
 
 
 def plan_table(plan: Plan) -> Table:
@@ -120,27 +126,51 @@ def run_totals(cells: Sequence[CellResult], totals: Mapping[str, Any], seconds: 
     return "\n".join(lines)
 
 
-def compare_table(title: str, totals: Mapping[str, Mapping[str, Any]]) -> Table:
-    """One block per recipe: failures, errors over the bound, median and largest error."""
+def compare_table(title: str, results: Mapping[str, Sequence[CellResult]]) -> Table:
+    """Recipes by kind of target: failures, errors over the bound, median and largest error."""
     table = _table(title)
-    for name in ("recipe", "failed", ""):
+    for name in ("recipe", "target", "failed", ""):
         table.add_column(name, no_wrap=True)
     for name in SHOWN:
         table.add_column(name, justify="right", no_wrap=True)
-    for recipe, total in totals.items():
-        rows = []
-        for kind in ("board", "drone"):
-            rms = total["rms_error_over_bound"][kind]
-            values = [f"{rms[name]:.2f}" for name in SHOWN] if rms else [""] * len(SHOWN)
-            rows.append((f"RMS error / bound, {kind}", values))
-        errors = total["error_percent"]
-        for kind in ("median", "max"):
-            values = [f"{errors[n][kind]:.4f}" for n in SHOWN] if errors else [""] * len(SHOWN)
-            rows.append((f"{kind} error, %", values))
-        for index, (label, values) in enumerate(rows):
-            count = f"{total['failed']} of {total['ok'] + total['failed']}"
-            table.add_row(*((recipe, count) if index == 0 else ("", "")), label, *values)
+    for recipe, all_cells in results.items():
+        label = recipe
+        for kind, is_drone in (("board", False), ("drone", True)):
+            cells = [cell for cell in all_cells if cell.is_drone == is_drone]
+            if not cells:
+                continue
+            failed = sum(cell.reason is not None for cell in cells)
+            head = label, kind, f"{failed} of {len(cells)}"
+            label = ""
+            for words, values in _compared(cells):
+                table.add_row(*head, words, *values)
+                head = "", "", ""
         table.add_section()
+    return table
+
+
+def _compared(cells: Sequence[CellResult]) -> list[tuple[str, list[str]]]:
+    """Rows of errors, in words and by parameter; an empty one if no cell has an answer."""
+    rms, errors = rms_over_bound(cells), percent_errors(cells)
+    if rms is None or errors is None:
+        return [("no answer", [""] * len(SHOWN))]
+    return [
+        ("RMS error / bound", [f"{rms[name]:.2f}" for name in SHOWN]),
+        *(
+            (f"{kind} error, %", [f"{errors[name][kind]:.4f}" for name in SHOWN])
+            for kind in ("median", "max")
+        ),
+    ]
+
+
+def epe_table(thresholds_px: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Table:
+    """Share of all points that a recipe's answers put within each distance of the truth."""
+    table = _table("points within a distance of where the true camera sees them, all cells")
+    table.add_column("recipe", no_wrap=True)
+    for threshold in thresholds_px:
+        table.add_column(f"{threshold:g} px", justify="right", no_wrap=True, min_width=9)
+    for recipe, share in shares.items():
+        table.add_row(recipe, *(f"{100 * value:.1f} %" for value in share))
     return table
 
 

@@ -13,6 +13,8 @@ from influx_wrap.lut.uncertainty import ErrorModel, make_error_model
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.table import Table
 
+TIE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
@@ -62,7 +64,8 @@ def judge(table: Table, scheme: str) -> Judgement:
     model = make_error_model(lookup)
     left_out = model.left_out
     difference = np.abs(left_out.predicted - table.values)
-    share = difference <= model.left_out_sigma
+    # Sigma is scaled such that one of the errors is just as large: rounding must not decide.
+    share = difference <= (1 + TIE) * model.left_out_sigma
     errors = difference.copy()
     errors[:, :4] *= 100 / np.abs(table.values[:, :4])
     judged = left_out.judged

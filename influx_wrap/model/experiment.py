@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from influx_wrap.errors import InputError
@@ -33,6 +34,12 @@ class Cell:
     def target_name(self) -> str:
         """The board's name, or ``drone``."""
         return self.board.name if self.board else "drone"
+
+
+def place_of(name: str) -> tuple[int, int] | None:
+    """Zoom and focus index of the cell called ``name``; None if that is no cell's name."""
+    match = re.fullmatch(r"z(\d+)f(\d+)", name)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from influx_wrap.calibrate.uncertainty import uncertainty_map
 from influx_wrap.evaluate.cells import SHOWN, CellResult, totals
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.influx import LensSettings
+from influx_wrap.model.experiment import place_of
 from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, project
 from influx_wrap.observe.coverage import name_parts
 from influx_wrap.report.page import page
@@ -343,10 +343,10 @@ def _made(records: Sequence[Json]) -> tuple[list[Json], list[int]]:
 
 def _place(result: CellResult, settings: LensSettings | None) -> list[int] | None:
     """Zoom and focus index of an experiment that is where its name says in the plan."""
-    match = re.fullmatch(r"z(\d+)f(\d+)", result.cell)
-    if match is None or settings is None:
+    place = place_of(result.cell)
+    if place is None or settings is None:
         return None
-    zoom, focus = int(match[1]), int(match[2])
+    zoom, focus = place
     if zoom >= len(settings.lfl_mm) or focus >= len(settings.fd_m):
         return None
     planned = settings.lfl_mm[zoom], settings.fd_m[focus]

@@ -4,6 +4,8 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Invoke
 
 
@@ -13,12 +15,13 @@ def test_three_recipes(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke(*command)
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
-    counts = {line[0]: line[1:4] for line in lines if line and line[0] in RECIPES}
-    assert counts == {
-        "stock": ["1", "of", "2"],
-        "influx": ["0", "of", "2"],
-        "batch": ["0", "of", "2"],
+    by_recipe = {line[0]: line for line in lines if line and line[0] in RECIPES and "of" in line}
+    assert {name: line[1:5] for name, line in by_recipe.items()} == {
+        name: ["board", "0", "of", "1"] for name in RECIPES
     }
+    drone = [line[:6] for line in lines if line[:1] == ["drone"]]
+    assert drone[0] == ["drone", "1", "of", "1", "no", "answer"]
+    assert [line[1] for line in drone[1:]] == ["0", "0"]
 
     summary = json.loads((out / "summary.json").read_text())["recipes"]
     assert summary["stock"]["rms_error_over_bound"]["drone"] is None
@@ -32,6 +35,10 @@ def test_three_recipes(invoke: Invoke, tmp_path: Path) -> None:
     curve = list(csv.DictReader((out / "epe.csv").read_text().splitlines()))
     assert float(curve[-1]["batch"]) == 1.0
     assert 0 < float(curve[-1]["stock"]) < 0.5, "the failed drone cell counts as infinitely far"
+    printed = {line[0]: line[1::2] for line in lines if line and line[0] in RECIPES and "%" in line}
+    at_one_px = min(curve, key=lambda row: abs(float(row["epe_px"]) - 1))
+    for name in RECIPES:
+        assert float(printed[name][1]) == pytest.approx(100 * float(at_one_px[name]), abs=0.051)
     shares = [float(row["influx"]) for row in curve]
     assert shares == sorted(shares)
     for name in ("errors.png", "epe.png"):

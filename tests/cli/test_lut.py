@@ -1,6 +1,7 @@
 """``influx-calib lut`` as a user meets it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
 from influx_wrap.formats.lut import read_table, write_table
+from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.model.intrinsics import NAMES
 from tests.cli.conftest import assert_mistake
 from tests.lut.lenses import breathing_table
@@ -55,6 +57,43 @@ def test_a_run_becomes_a_table(tmp_path: Path) -> None:
     assert "z0f7" not in table.names
     np.testing.assert_array_equal(table.values[:7], breathing_table("canon17").values[:7])
     assert set(table.provenance["results"]) == set(table.names)
+
+
+def test_what_cannot_be_in_a_table_is_named(tmp_path: Path) -> None:
+    """An experiment at infinity, and results that somebody has spoiled; the rest is kept."""
+    make_run(tmp_path / "run[1]")
+    cells = tmp_path / "run[1]" / "cells"
+    far = json.loads((cells / "z0f0" / "result.json").read_text())
+    far["cell"]["fd_m"] = "inf"
+    (cells / "z0f0" / "result.json").write_text(json.dumps(far))
+    del far["truth"]
+    (cells / "z0f1" / "result.json").write_text(json.dumps(far))
+    (cells / "z0f2" / "result.json").write_text('{"status": ')
+    out = tmp_path / "lut [new].json"
+    result = run("lut", "build", tmp_path / "run[1]", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert f"26 experiments of canon17 in {out}" in result.output
+    assert "left out: z0f0, it is focused at infinity" in result.output
+    assert "left out: z0f1, result.json is no result (KeyError: 'truth')" in result.output
+    assert "left out: z0f2, result.json is no result" in result.output
+    assert {"z0f0", "z0f1", "z0f2"}.isdisjoint(read_table(out).names)
+
+
+def test_a_scheme_that_judges_nothing(tmp_path: Path) -> None:
+    """At (40, 5) inside the triangle of the others in FD, but a corner of the hull in 1 / FD."""
+    table = breathing_table("canon17").rows(np.arange(4))
+    settings = np.array([[24, 1], [24, 10], [70, 1], [40, 5]], dtype=float)
+    uneven = replace(
+        table, lfl_mm=settings[:, 0], fd_m=settings[:, 1],
+        grid=np.array([[0, 0], [0, 2], [2, 0], [1, 1]]),
+    )  # fmt: skip
+    write_table(tmp_path / "lut.json", uneven)
+    result = run("lut", "crossval", tmp_path / "lut.json")
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert [line[:2] for line in lines if line[0] in SCHEMES] == [
+        ["paper", "median"], ["disparity", "none"], ["thin-lens", "none"],
+    ]  # fmt: skip
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -318,3 +319,28 @@ def test_a_video_becomes_intrinsics(
     assert "1 results were there already" in again.stderr
     assert again.stderr.splitlines().count(warning) == 1
     assert contents(out) == before
+
+
+def test_an_experiment_at_infinity_is_in_no_table(
+    invoke: Invoke, simulated: Path, tmp_path: Path
+) -> None:
+    """It is calibrated and reported all the same; without any other there is no table at all."""
+    data, out = tmp_path / "data", tmp_path / "out"
+    for cell in ("z0f9", "z1f9"):
+        shutil.copytree(simulated / cell, data / cell)
+    setting = data / "z1f9" / "experiment.yaml"
+    setting.write_text(re.sub("fd_m: .*", "fd_m: .inf", setting.read_text()))
+    command = ("run", "canon17", "--data", data, "--recipe", "batch", "--out", out)
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert "not in lut.json: z1f9, it is focused at infinity" in result.stderr
+    assert read_table(out / "lut.json").names == ("z0f9",)
+    assert (out / "report.html").exists()
+    shutil.rmtree(data / "z0f9")
+    shutil.rmtree(out / "cells" / "z0f9")
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert "no lut.json: " in result.stderr
+    assert "1 cell ok, 0 failed" in result.stdout
+    for name in ("lut.json", "explorer.html", "lut"):
+        assert not (out / name).exists(), "an old one would speak of other results"

@@ -26,6 +26,7 @@ from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, unprojec
 from influx_wrap.report import run_page
 from influx_wrap.report.run_page import arrows, cell_data, coverage, distortion, rollouts
 from influx_wrap.run_report import used_residuals, write_report
+from influx_wrap.workers import WorkerDied
 from influx_wrap.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, opencv_project
 from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
@@ -350,6 +351,39 @@ def test_a_record_that_cannot_be_read(copy: Workspace, text: str) -> None:
     assert str(copy.root) not in copy.report.read_text()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"truth": ...}, {"cell": {"fd_m": "far"}}, {"cell": {"lfl_mm": float("nan")}},
+     {"provenance": {"seed": float("inf")}}],
+)  # fmt: skip
+def test_a_failure_that_somebody_has_edited(copy: Workspace, change: dict[str, Any]) -> None:
+    record = dict(read_json(copy.failure("z2f0")).values)
+    for key, value in change.items():
+        if value is ...:
+            del record[key]
+        else:
+            record[key] = record[key] | value
+    copy.failure("z2f0").write_text(json.dumps(record))
+    written = write_report(copy, None)
+    assert (written.n_cells, written.n_failed) == (9, 2)
+    assert "failure.json is no result" in cells(copy)["z2f0"]["reason"]
+
+
+def test_a_worker_that_dies_costs_the_corners_of_its_experiment(
+    copy: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parallel(_: object, tasks: Any, __: int) -> Any:
+        yield from ((task, WorkerDied(-9)) for task in tasks)
+
+    monkeypatch.setattr(run_report, "parallel", parallel)
+    written = write_report(copy, None, processes=2)
+    assert (written.n_failed, set(written.unseen)) == (2, set(CELLS))
+    shown = cells(copy)["z0f0"]
+    assert shown["ok"]
+    assert "exit code -9" in shown["unseen"]
+    assert shown["intrinsics"][0] == record_of(copy, "z0f0")["intrinsics"]["fx"]
+
+
 def test_without_a_plan(copy: Workspace) -> None:
     copy.plan.unlink()
     write_report(copy, None)
@@ -434,7 +468,7 @@ def test_in_a_browser(run: Workspace) -> None:
         assert "no pose fits view 7 of z2f0." in failed.nth(1).inner_text()
         assert "Try: Leave the view out." in failed.nth(1).inner_text()
         order = tab.eval_on_selector_all("#overview > section", "(all) => all.map((s) => s.id)")
-        assert order[:3] == ["failures", "grid", "others"]
+        assert order[:3] == ["/failures", "/grid", "/others"]
 
         # The grid and its quantities
         assert tab.locator("#plane .cell").count() == 7
@@ -485,6 +519,9 @@ def test_in_a_browser(run: Workspace) -> None:
         assert record["provenance"]["inputs"]["target.yaml"] in tab.inner_text("#provenance")
 
         # From one to the next, and back
+        tab.evaluate("() => { window.made = drawings.map(({ chart }) => chart); }")
+        kept = "() => [Bokeh.documents.length, [...Bokeh.index].length]"
+        before = tab.evaluate(kept)
         tab.locator("body").press("n")
         arrives(tab, "z0f1")
         assert "bent by" in tab.inner_text("#said")
@@ -492,9 +529,12 @@ def test_in_a_browser(run: Workspace) -> None:
         tab.click("#next")
         arrives(tab, "z0f9")
         assert "every corner" in tab.inner_text("#vectors")
+        remade = "() => drawings.filter(({ chart }, k) => chart !== made[k])"
+        assert tab.evaluate(f"{remade}.map(({{ section }}) => section.id)") == ["coverage"]
         tab.locator("body").press("p")
         tab.locator("body").press("p")
         arrives(tab, "z0f0")
+        tab.wait_for_function(f"([n, m]) => `${{({kept})()}}` === `${{n}},${{m}}`", arg=before)
         tab.go_back()
         arrives(tab, "z0f1")
         tab.keyboard.press("Escape")
@@ -504,7 +544,7 @@ def test_in_a_browser(run: Workspace) -> None:
         arrives(tab, "no such cell")
         assert not tab.is_visible("#answer")
         assert "Leave the view out" in tab.inner_text("#notices")
-        tab.goto(f"{run.report.as_uri()}#made")
+        tab.goto(f"{run.report.as_uri()}#/made")
         tab.wait_for_selector("#overview", state="visible")
         tab.locator("#list a", has_text="alert").click()
         assert tab.inner_text("#name") == NASTY
@@ -526,10 +566,13 @@ def test_accessible(run: Workspace, dark: bool, width: int) -> None:
 @pytest.mark.system
 def test_other_runs_in_a_browser(tmp_path: Path) -> None:
     """Nothing but failures, one experiment, and one whose files are gone."""
-    broken = write_run(tmp_path / "broken", (), failed=("z0f0", "z3f2"))
+    broken = write_run(tmp_path / "broken", (), failed=("z0f0", "z3f2", "made"))
     write_report(broken, None)
     with open_page(broken.report) as tab:
-        assert "2 experiments: 0 ok, 2 failed." in tab.inner_text("#facts")
+        assert "3 experiments: 0 ok, 3 failed." in tab.inner_text("#facts")
+        tab.click("text=How it was made >> nth=0")
+        tab.wait_for_function("() => location.hash === '#/made'")
+        assert tab.is_visible("#overview"), "an experiment of this name has another address"
         assert not tab.is_visible("#quantity")
         assert tab.locator("#plane .cell.failed").count() == 2
         tab.locator("#plane .cell").first.click()
@@ -541,7 +584,7 @@ def test_other_runs_in_a_browser(tmp_path: Path) -> None:
     with open_page(one.report) as tab:
         assert "1 experiment: 1 ok, 0 failed." in tab.inner_text("#facts")
         assert "error" not in tab.inner_text("#quantity")
-        assert not tab.is_visible("#grid")
+        assert not tab.is_visible("[id='/grid']")
         tab.locator("#list a").click()
         assert "not here" in tab.inner_text("#notices")
         assert not tab.is_visible("#coverage")

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.progress import progress_bar
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight_review import REVIEW_PAGE, settle_flight, write_review_files
 from influx_wrap.flights import (
@@ -138,7 +138,7 @@ def command(
     except InputError:
         # What is there of an earlier match is not what the flight says now.
         forget_experiment(out)
-        answer.print(f"written: {escape(', '.join(map(str, written)))}", soft_wrap=True)
+        print_written(*written)
         raise
     if rig.setting is not None and rig.camera is not None and rig.lens is not None:
         write_flight_experiment(out, matched, rig.setting, rig.camera, rig.lens, rig.truth)
@@ -149,7 +149,7 @@ def command(
             "and --fd-m.",
             soft_wrap=True,
         )
-    answer.print(f"written: {escape(', '.join(map(str, written)))}", soft_wrap=True)
+    print_written(*written)
 
 
 @dataclass(frozen=True, eq=False)

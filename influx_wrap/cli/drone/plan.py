@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from influx_wrap.cli.options import PATH, lens_argument, number, offset
-from influx_wrap.cli.tables import answers
+from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable, read_text
@@ -247,7 +247,7 @@ def command(
     written = _write(mission, out)
     _print(mission, request, notes, cfl_flown=cfl)
     for path in written:
-        answers().print(f"written: {path}", soft_wrap=True)
+        print_written(path)
 
 
 def _check_setting(lens: Lens, lfl_mm: float, fd_m: float) -> None:
