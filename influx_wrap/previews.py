@@ -56,7 +56,7 @@ class Preview:
     @property
     def fps(self) -> Fraction:
         """The video's frame rate."""
-        return Fraction(self.source.fps or FPS).limit_denominator(FINEST_RATE)
+        return Fraction(self.source.fps or FPS).limit_denominator(FINEST_RATE) or Fraction(FPS)
 
     @property
     def remarks(self) -> tuple[str, ...]:

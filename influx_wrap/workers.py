@@ -7,8 +7,8 @@ rather than forked, ignore Ctrl-C, which is the parent's business, and end with 
 The large arrays of a task, pictures say, are not sent through the pipe, where they would
 be copied four times over, but put into memory that parent and worker share.
 
-Nothing here waits without a limit: Ctrl-C is Python's main thread's to hear, and does not wake it
-when another thread received the signal.
+``parallel`` and ``completed`` wait in slices: Ctrl-C is Python's main thread's to hear, and does
+not wake it when another thread received the signal.
 """
 
 from __future__ import annotations

@@ -59,28 +59,36 @@ def find_host(text: str, config: Path = Path("~/.ssh/config"), **more: Any) -> H
     That may know its address, user, port and keys; what ``text`` and ``more`` say comes first.
     """
     host = parse_host(text, **more)
+    said_user, _, place = text.rpartition("@")
+    is_complete = bool(said_user) and ":" in place
     try:
         known = paramiko.SSHConfig.from_path(str(config.expanduser())).lookup(host.name)
-        configured_port = int(known.get("port", host.port))
+        port = host.port if ":" in place else int(known.get("port", host.port))
     except FileNotFoundError:
         return host
     except OSError as error:
         raise DroneError(f"{config} cannot be read: {error.strerror}.") from None
-    except (paramiko.SSHException, ValueError) as error:
-        raise DroneError(f"{config} cannot be understood: {error}.") from None
+    except (paramiko.SSHException, ValueError, KeyError, ImportError) as error:
+        # paramiko does not know all that ssh does; an address that says it all can do without.
+        if is_complete:
+            return host
+        raise DroneError(
+            f"{config} cannot be understood: {error}. Give the whole address, as "
+            f"{host.user}@{host.name}:{host.port}."
+        ) from None
+    user = said_user or known.get("user", host.user)
     through = known.get("proxyjump") or known.get("proxycommand")
     if through and through.lower() != "none":
         raise DroneError(
             f"{config} reaches {host.name} through {through!r}, which only ssh itself can. Have it "
-            f"forward a port (ssh -L 2222:localhost:22 {host.name}), and connect to "
-            f"{host.user}@localhost:2222."
+            f"forward a port (ssh -L 2222:localhost:{port} {host.name}), and connect to "
+            f"{user}@localhost:2222."
         )
-    user, _, place = text.rpartition("@")
     return replace(
         host,
         name=known["hostname"],
-        user=user or known.get("user", host.user),
-        port=host.port if ":" in place else configured_port,
+        user=user,
+        port=port,
         identities=tuple(Path(key).expanduser() for key in known.get("identityfile", ())),
     )
 

@@ -56,7 +56,10 @@ class Pictures(FrameSource):
         if picture.dtype not in (np.uint8, np.uint16):
             raise InputError(f"{file} has {picture.dtype} pixels; 8 or 16 bits are needed.")
         if self.colour and picture.ndim == 2:
-            raise GreyInput(file)
+            if index == 0:
+                raise GreyInput(file)
+            # Some programs store a picture without colours, a black one say, as a grey one.
+            picture = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR)
         if self.colour and picture.dtype == np.uint16:
             picture = cv2.convertScaleAbs(picture, alpha=255 / 65535)
         return cast(Picture, picture)

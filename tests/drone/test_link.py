@@ -17,6 +17,8 @@ Host drone
 
 Host behind
     ProxyJump pi@gate
+    User guest
+    Port 2201
 
 Host *
     IdentityFile ~/keys/all
@@ -50,12 +52,21 @@ def test_without_a_configuration_a_name_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (CONFIG, "reaches behind through 'pi@gate'.*ssh -L 2222:localhost:22 behind"),
+        (CONFIG, "through 'pi@gate'.*-L 2222:localhost:2201 behind.*guest@localhost:2222"),
         ("Host *\n  Port ssh\n", "cannot be understood"),
         ("Host *\n  'nonsense\n", "cannot be understood"),
+        ("Host *\n  CanonicalizeHostname yes\n", "cannot be understood.*behind:22"),
     ],
 )
 def test_what_cannot_be_followed_is_named(config: Path, text: str, sentence: str) -> None:
     config.write_text(text)
     with pytest.raises(DroneError, match=sentence):
         find_host("behind", config)
+
+
+@pytest.mark.parametrize(
+    "text", ["Host *\n  UseKeychain\n", "Host *\n  CanonicalizeHostname yes\n"]
+)
+def test_a_whole_address_needs_no_configuration(config: Path, text: str) -> None:
+    config.write_text(text)
+    assert find_host("me@10.0.0.7:22", config) == Host("10.0.0.7", "me", 22)

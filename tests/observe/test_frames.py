@@ -345,6 +345,15 @@ def test_grey_recordings_have_no_colour(tmp_path):
             open_frames(path, colour=True)
 
 
+def test_a_grey_picture_among_others_has_colours(tmp_path):
+    cv2.imwrite(str(tmp_path / "0.png"), np.full((48, 64, 3), (10, 20, 30), np.uint8))
+    cv2.imwrite(str(tmp_path / "1.png"), np.full((48, 64), 7, np.uint8))
+    first, second = (picture for _, picture in open_frames(tmp_path, colour=True).frames())
+    assert first[0, 0].tolist() == [10, 20, 30]
+    assert second.shape == first.shape
+    assert (second == 7).all()
+
+
 @pytest.mark.parametrize(
     ("name", "gop", "least"),
     [("a.mp4", 2, 10), ("a.mkv", 2, 10), ("a.mp4", 100, 20), ("a.mkv", 100, 2)],
