@@ -84,7 +84,8 @@ def image(configuration: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
     flags = ["--network=host", f"--build-arg=BASE={BASE}", *pip_settings()]
     execute("make", "image", "ENGINE=podman", f"IMAGE={IMAGE}", f"IMAGE_FLAGS={' '.join(flags)}")
     yield
-    execute("podman", "image", "rm", IMAGE)
+    # By force: a container that a killed run has left may still be on its way out.
+    execute("podman", "image", "rm", "--force", IMAGE)
 
 
 def make_base(folder: Path) -> None:

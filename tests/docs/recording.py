@@ -22,6 +22,8 @@ _CARRIES_OVER = 1e-5
 """Relative: another processor may round digits beyond differently."""
 _ANY_NUMBER = re.compile(rf"(?<![\d.])-?(?:{NUMBER})")
 _PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_COMPARED = re.compile(r"((?:(?<![\w.)])[-+])?\d+(?:\.\d+)?(?:e[-+]?\d+)?)( ?%)?")
+"""A number with its sign, which a rounded zero may have either of; and whether it is a share."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,10 @@ def _last_digit(number: str) -> float:
 
 
 def differences(recorded: Entry, now: Entry) -> Iterator[str]:
-    """Lines that differ by more than a step of a number's last digit, or than time and memory."""
+    """Lines that differ by more than time and memory, or a step of a rounded number's last digit.
+
+    Whole numbers count something and must be the same, unless they are per cent.
+    """
     for old, new in zip_longest(_lines(recorded), _lines(now), fillvalue=""):
         if not _same(_COST.sub("?", old), _COST.sub("?", new)):
             yield f"$ {recorded.command}\n  recorded: {old}\n  now:      {new}"
@@ -120,11 +125,17 @@ def _lines(entry: Entry) -> list[str]:
 
 
 def _same(old: str, new: str) -> bool:
-    if _PLAIN_NUMBER.sub("#", old) != _PLAIN_NUMBER.sub("#", new):
+    if _COMPARED.sub(r"#\2", old) != _COMPARED.sub(r"#\2", new):
         return False
-    pairs = zip(_PLAIN_NUMBER.findall(old), _PLAIN_NUMBER.findall(new), strict=True)
+    pairs = zip(_COMPARED.findall(old), _COMPARED.findall(new), strict=True)
     return all(
-        abs(float(a) - float(b))
-        <= max(1.001 * _last_digit(a), 1.001 * _last_digit(b), _CARRIES_OVER * float(a))
-        for a, b in pairs
+        a == b or abs(float(a) - float(b)) <= _slack(a, b, unit) for (a, unit), (b, _) in pairs
     )
+
+
+def _slack(a: str, b: str, unit: str) -> float:
+    """How far two numbers may be apart that were rounded from nearly the same."""
+    carried = _CARRIES_OVER * abs(float(a))
+    if not unit and all(number.lstrip("+-").isdigit() for number in (a, b)):
+        return carried
+    return max(1.001 * _last_digit(a), 1.001 * _last_digit(b), carried)
