@@ -1,8 +1,8 @@
 """The pictures of README and docs, made by ``make pictures``: no picture is made by hand.
 
-Each is what a command of ours has drawn, or a page of ours as Chromium shows it. What they are
-made from lies in ``runs/``; footage, and what was computed from it, is not made again if it is
-there. To begin anew, remove it.
+Each is what a command of ours has drawn, or a page of ours as Chromium shows it, from the same
+footage as the page of the docs that has it. What they are made from lies in ``runs/``; footage
+and what is found in it is not made again if it is there. To begin anew, remove it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ WORK = Path("runs/pictures")
 # The lens as its explorer shows it: between four experiments.
 SETTING = "lfl=35&fd=2.4&scheme=paper&show=fx&axis=inverse"
 CELL = "z5f3"
-CLIP_PX = "1284x826"
 PREVIEW_FRAME = 30
 
 
@@ -39,9 +38,10 @@ def run_errors() -> Image:
 
 
 def contact_sheet() -> Image:
-    film, run = Path("runs/demo-film"), Path("runs/demo")
+    """Of the tutorial's board."""
+    film, run = WORK / "recordings", WORK / "boards"
     if not (run / "data" / "z6f5" / "contact.png").exists():
-        calib("simulate", "canon17", "--cells", "z6f5", "--video", "--views", 16, "--out", film)
+        calib("simulate", "canon17", "--cells", "z6f5", "--video", "--views", 10, "--out", film)
         calib("run", "canon17", "--data", film, "--out", run)
     return opened(run / "data" / "z6f5" / "contact.png")
 
@@ -89,32 +89,36 @@ def report_cell() -> Image:
 
 
 def scores() -> Image:
+    """Of the zoom that evaluation.md begins with."""
+    clip, size = WORK / "zoom", ("--size", "856x550")
+    footage, answers = clip / "zoom.mp4", []
+    if not (clip / "gt_validation.json").exists():
+        calib(
+            "simulate", "canon17", "--clip", "--motion", "zoom", "--frames", 60, *size,
+            "--out", clip,
+        )  # fmt: skip
+    of_metadata = ("--metadata", clip / "metadata.csv")
+    for method, more in (("colmap", ()), ("metadata", of_metadata), ("constant", ())):
+        answers.append(WORK / f"{method}.json")
+        if not answers[-1].exists():
+            calib("predict", footage, "--method", method, *more, "--out", answers[-1])
     out = WORK / "scores"
-    if not (out / "report.html").exists():
-        clip = room_clip()
-        of_metadata = ("--metadata", clip / "metadata.csv")
-        for method, more in (("metadata", of_metadata), ("colmap", ()), ("constant", ())):
-            answer = WORK / f"{method}.json"
-            calib("predict", clip / "clip.mp4", "--method", method, *more, "--out", answer)
-        answers = [WORK / f"{method}.json" for method in ("metadata", "colmap", "constant")]
-        truth = clip / "gt_validation.json"
-        calib("evaluate", *answers, "--truth", truth, "--size", CLIP_PX, "--out", out)
+    calib("evaluate", *answers, "--truth", clip / "gt_validation.json", *size, "--out", out)
     return page_shown(out / "report.html", height_px=895)
 
 
 def led_review() -> Image:
     night, flight = WORK / "night", WORK / "flight"
-    if not (flight / "review.html").exists():
+    if not (flight / "flash_rtk.json").exists():
         calib(
             "simulate", "canon17", "--cells", "z0f9", "--video", "--hover-s", 0.5, "--miss", 1,
             "--out", night,
         )  # fmt: skip
-        flight.mkdir(exist_ok=True)
-        shutil.copy(night / "z0f9" / "flash_rtk.json", flight)
         calib("drone", "detect", night / "z0f9" / "clip.mp4", "--out", flight)
-        setting = ("--lens", "canon17", "--lfl-mm", 17, "--fd-m", 13.5)
-        # A flash is missing: the command leaves that to a person, and says so by its code.
-        calib("drone", "match", flight, *setting, "--review", code=2)
+        shutil.copy(night / "z0f9" / "flash_rtk.json", flight)
+    setting = ("--lens", "canon17", "--lfl-mm", 17, "--fd-m", 13.5)
+    # A flash is missing: the command leaves that to a person, and says so by its code.
+    calib("drone", "match", flight, *setting, "--review", code=2)
 
     def show(tab: Any) -> None:
         for key in ("u", "p"):
@@ -124,15 +128,19 @@ def led_review() -> Image:
 
 
 def preview() -> Image:
+    """A frame of the tutorial's clip, in which the lens zooms and focuses."""
     import av
 
-    film = WORK / "preview.mp4"
-    if not film.exists():
-        clip = room_clip()
+    clip, film = WORK / "clip", WORK / "preview.mp4"
+    if not (clip / "gt_validation.json").exists():
         calib(
-            "annotate", clip / "metadata.csv", "--lut", finished_run() / "lut.json",
-            "--out", WORK / "gt.json", "--video", clip / "clip.mp4", "--preview", film,
+            "simulate", "canon17", "--clip", "--motion", "both", "--frames", 48,
+            "--size", "1284x826", "--out", clip,
         )  # fmt: skip
+    calib(
+        "annotate", clip / "metadata.csv", "--lut", finished_run() / "lut.json",
+        "--out", WORK / "gt.json", "--video", clip / "clip.mp4", "--preview", film,
+    )  # fmt: skip
     with av.open(str(film)) as container:
         frames = container.decode(video=0)
         for _ in range(PREVIEW_FRAME):
@@ -160,18 +168,6 @@ def finished_run() -> Path:
     """README's run of all cells; of one that is there, tables, figures and pages are made anew."""
     calib("run", "canon17", "--out", RUN)
     return RUN
-
-
-@cache
-def room_clip() -> Path:
-    """A clip in which the lens zooms and focuses."""
-    clip = WORK / "clip"
-    if not (clip / "gt_validation.json").exists():
-        calib(
-            "simulate", "canon17", "--clip", "--motion", "both", "--frames", 60, "--size", CLIP_PX,
-            "--out", clip,
-        )  # fmt: skip
-    return clip
 
 
 def calib(*arguments: object, code: int = 0) -> None:
