@@ -28,7 +28,7 @@ def test_the_commands_of_a_page_print_what_is_recorded(page: Page, base: Path) -
     recorded = {entry.command: entry for entry in read_recording(recording_path(page))}
     changed = [
         text
-        for entry in run_page(page, base, lambda block: not block.is_long, limit_s=900)
+        for entry in run_page(page, base, lambda block: not block.is_long, limit_s=1800)
         for text in differences(recorded.get(entry.command, Entry(entry.command, "")), entry)
     ]
     if changed:
