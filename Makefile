@@ -91,7 +91,7 @@ test: $(STAMP) ## the tests that need nothing but Python
 
 test-system: $(STAMP) $(BLENDER_STAMP) system-packages ## the tests that need Debian packages, and Blender
 	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)
-	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder -m system $(BLENDER_TESTS:%=--ignore=%); code=$$?; \
+	@$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m system $(BLENDER_TESTS:%=--ignore=%); code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no other system tests."; else exit $$code; fi
 
 system-packages:

@@ -1,8 +1,11 @@
 """For all tests."""
 
 import signal
+from typing import Any
 
 import pytest
+
+PAGES = "tests/docs/test_commands_run.py"
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and every command that
 # they start and interrupt would inherit that.
@@ -10,12 +13,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Processes share the system tests file by file, for what a file's tests make together.
 
-    Before xdist looks at the groups, which it does once.
+    The pages of the docs share nothing that is not under a lock, and go one by one.
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return nodeid if file == PAGES else file
+
+    return ByFile(config, log)

@@ -17,13 +17,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=page.name, marks=pytest.mark.xdist_group(page.name))
-        for page in all_pages()
-    ],
-)
+@pytest.mark.parametrize("page", all_pages(), ids=lambda page: page.name)
 def test_the_commands_of_a_page_print_what_is_recorded(page: Page, base: Path) -> None:
     recorded = {entry.command: entry for entry in read_recording(recording_path(page))}
     changed = [
