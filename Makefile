@@ -17,6 +17,7 @@ SYSTEM_PACKAGES += openssh-server openssh-client # the link to the drone
 SYSTEM_PACKAGES += chromium # pages in a browser
 SYSTEM_PACKAGES += texlive-latex-base texlive-latex-recommended # tables in LaTeX
 SYSTEM_PACKAGES += podman runc debootstrap python3 # the image
+SYSTEM_PACKAGES += qemu-user # other processors
 
 # Empty ones are left to the command's own defaults.
 DATA ?=

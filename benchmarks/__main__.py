@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks import (
     accuracy,
     annotate,
+    arithmetic,
     detection,
     evaluation,
     footage,
@@ -31,8 +32,8 @@ def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
-        "speed", "render", "detection", "footage", "led", "nights", "annotate", "evaluation",
-        "kalibr", "pages", "scale", "accuracy",
+        "speed", "arithmetic", "render", "detection", "footage", "led", "nights", "annotate",
+        "evaluation", "kalibr", "pages", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -46,6 +47,7 @@ def main() -> int:
         )
     parts: dict[str, Callable[[], bool]] = {
         "speed": lambda: speed.run(console),
+        "arithmetic": lambda: arithmetic.run(console),
         "render": lambda: render.run(console),
         "detection": lambda: detection.run(console),
         "footage": lambda: footage.run(console),

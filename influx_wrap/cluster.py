@@ -27,12 +27,14 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from influx_wrap.compute import arithmetic
 from influx_wrap.errors import InputError
 from influx_wrap.workers import WorkerDied
 from influx_wrap.workspace import versions
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+    from distributed.diagnostics.plugin import NannyPlugin
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +133,7 @@ class Cluster:
     def check_workers(self) -> None:
         """Refuse workers whose answers might not be ours."""
         self._n_workers()
+        self._settle_arithmetic()
         with self._watched():
             found: Mapping[str, object] = self._client.run(_problem, _expected(), on_error="return")
         for worker, problem in sorted(found.items()):
@@ -140,6 +143,16 @@ class Cluster:
                 problem = f"cannot run influx_wrap ({type(problem).__name__}: {problem})"
             if problem is not None:
                 raise _unlike(worker, str(problem))
+
+    def _settle_arithmetic(self) -> None:
+        """A worker loads numpy before influx_wrap: its nanny starts it anew with the settings."""
+        if arithmetic.name() != arithmetic.LEVEL:
+            return
+        with self._watched():
+            found = self._client.run(arithmetic.name, on_error="return")
+            names = {name for name in found.values() if isinstance(name, str)}
+            if names - {arithmetic.LEVEL}:
+                self._client.register_plugin(_settling_nannies())
 
     def parallel(
         self, function: Callable[[Task], Result], tasks: Iterable[Task]
@@ -233,6 +246,26 @@ class Cluster:
 
     def _lost(self) -> InputError:
         return InputError(f"the scheduler at {self._address} does not answer any more. {KEPT}")
+
+
+def _settling_nannies() -> NannyPlugin:
+    """Has nannies start their workers anew, with what libraries read before anything is imported.
+
+    Classes of this module's own would need distributed at import; this one travels by value.
+    """
+    from distributed.diagnostics.plugin import NannyPlugin
+
+    class SettleArithmetic(NannyPlugin):
+        name = "influx-arithmetic"
+        restart = True
+
+        def __init__(self, environment: dict[str, str]) -> None:
+            self.environment = environment
+
+        async def setup(self, nanny: Any) -> None:
+            nanny.pre_spawn_env.update(self.environment)
+
+    return SettleArithmetic(arithmetic.ENVIRONMENT)
 
 
 def _unlike(worker: str, problem: str) -> InputError:

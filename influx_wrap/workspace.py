@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, TextIO
 
 from influx_wrap import __version__
+from influx_wrap.compute import arithmetic
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
     make_folder,
@@ -55,10 +56,11 @@ def provenance(
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Of influx_wrap, Python and the libraries on which the digits of a result depend."""
+    """Of influx_wrap, Python and the libraries on which the digits of a result depend, and the
+    arithmetic they work with."""
     libraries = {name: metadata.version(package) for name, package in LIBRARIES.items()}
-    python = platform.python_version()
-    return MappingProxyType({"influx_wrap": __version__, "python": python, **libraries})
+    own = {"influx_wrap": __version__, "python": platform.python_version()}
+    return MappingProxyType({**own, **libraries, "arithmetic": arithmetic.name()})
 
 
 def file_hash(path: Path) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+import influx_wrap  # noqa: F401 - before numpy, so that its arithmetic is that of the command line
+
 PAGES = "tests/docs/test_commands_run.py"
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and every command that

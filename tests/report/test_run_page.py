@@ -547,7 +547,7 @@ def test_in_a_browser(run: Workspace) -> None:
         tab.goto(f"{run.report.as_uri()}#/made")
         tab.wait_for_selector("#overview", state="visible")
         tab.locator("#list a", has_text="alert").click()
-        assert tab.inner_text("#name") == NASTY
+        arrives(tab, NASTY)
         assert tab.locator("#intrinsics thead th").count() == 3, "no truth, no errors"
 
 
@@ -558,7 +558,7 @@ def test_accessible(run: Workspace, dark: bool, width: int) -> None:
         check_accessible(tab)
         for cell in ("z0f0", "z2f0"):
             tab.evaluate("(name) => { location.hash = name; }", cell)
-            tab.wait_for_selector("#experiment:not([hidden])")
+            arrives(tab, cell)
             scrolled(tab)
             check_accessible(tab)
 
@@ -576,6 +576,7 @@ def test_other_runs_in_a_browser(tmp_path: Path) -> None:
         assert not tab.is_visible("#quantity")
         assert tab.locator("#plane .cell.failed").count() == 2
         tab.locator("#plane .cell").first.click()
+        arrives(tab, "z0f0")
         assert "no pose fits" in tab.inner_text("#notices")
         check_accessible(tab)
     one = write_run(tmp_path / "one", (NASTY,))
@@ -586,6 +587,7 @@ def test_other_runs_in_a_browser(tmp_path: Path) -> None:
         assert "error" not in tab.inner_text("#quantity")
         assert not tab.is_visible("[id='/grid']")
         tab.locator("#list a").click()
+        arrives(tab, NASTY)
         assert "not here" in tab.inner_text("#notices")
         assert not tab.is_visible("#coverage")
         assert tab.is_visible("#uncertainty")
