@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from influx_wrap.calibrate.jit import jit
 from influx_wrap.calibrate.kernels import (
     linearise_view,
     move_pose,
@@ -15,6 +14,7 @@ from influx_wrap.calibrate.kernels import (
     view_residuals,
 )
 from influx_wrap.calibrate.problem import IntArray
+from influx_wrap.compute.jit import jit
 from influx_wrap.model.intrinsics import FloatArray
 
 

@@ -25,8 +25,12 @@ import math
 
 import numpy as np
 
-from influx_wrap.calibrate.jit import fast_jit, jit
-from influx_wrap.calibrate.problem import CHUNK
+from influx_wrap.compute.jit import fast_jit, jit
+from influx_wrap.model.projection_kernels import distort
+
+CHUNK = 192
+ROWS = 8
+"""Points in a chunk of a view's data, and numbers of a point; ``problem`` says which."""
 
 # Scratch rows per image axis: f, c, k1, k2, p1, p2, rotation (3), translation (3),
 # residual, bow (3). The shared columns land at these places of the view's system:
@@ -58,16 +62,9 @@ def _columns(theta, bow, pose, data, weight, n, out):
         iz = 1.0 / depth
         a = (qx + t0) * iz
         b = (qy + t1) * iz
-        aa, bb, ab = a * a, b * b, a * b
-        r2 = aa + bb
-        radial = 1.0 + r2 * (k1 + k2 * r2)
-        slope = 2.0 * k1 + 4.0 * k2 * r2
-        ea, eb, eab = r2 + 2.0 * aa, r2 + 2.0 * bb, 2.0 * ab
-        xd = a * radial + p1 * eab + p2 * ea
-        yd = b * radial + p1 * eb + p2 * eab
-        xa = radial + aa * slope + 2.0 * p1 * b + 6.0 * p2 * a
-        xb = ab * slope + 2.0 * p1 * a + 2.0 * p2 * b
-        yb = radial + bb * slope + 6.0 * p1 * b + 2.0 * p2 * a
+        r2 = a * a + b * b
+        ea, eb, eab = r2 + 2.0 * a * a, r2 + 2.0 * b * b, 2.0 * a * b
+        xd, yd, xa, xb, yb = distort(k1, k2, p1, p2, a, b)
 
         wf = w * fx
         out[i] = w * xd
@@ -303,10 +300,7 @@ def _residual(theta, bow, pose, data, i):
     depth = pose[6] * x + pose[7] * y + pose[8] * z + pose[11]
     a = (pose[0] * x + pose[1] * y + pose[2] * z + pose[9]) / depth
     b = (pose[3] * x + pose[4] * y + pose[5] * z + pose[10]) / depth
-    r2 = a * a + b * b
-    radial = 1.0 + r2 * (theta[4] + theta[5] * r2)
-    xd = a * radial + 2.0 * theta[6] * a * b + theta[7] * (r2 + 2.0 * a * a)
-    yd = b * radial + theta[6] * (r2 + 2.0 * b * b) + 2.0 * theta[7] * a * b
+    xd, yd, _, _, _ = distort(theta[4], theta[5], theta[6], theta[7], a, b)
     ru = data[3 * CHUNK + i] - theta[0] * xd - theta[2]
     rv = data[4 * CHUNK + i] - theta[1] * yd - theta[3]
     return ru, rv

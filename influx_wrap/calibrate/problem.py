@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.calibrate.kernels import CHUNK, ROWS
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import bow_basis, is_planar
-
-CHUNK = 192
-ROWS = 8
 
 IntArray = NDArray[np.int64]
 

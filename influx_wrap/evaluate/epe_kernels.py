@@ -9,10 +9,11 @@ points that are not seen go to a bin of their own.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import fast_jit
 from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.projection_kernels import distort
 
 IntArray = NDArray[np.int64]
 
@@ -23,7 +24,7 @@ that the prediction puts nowhere."""
 FIRST = 2
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@fast_jit
 def add_errors(
     a: FloatArray,
     b: FloatArray,
@@ -57,16 +58,9 @@ def add_errors(
         n = min(BLOCK, len(a) - start)
         for i in range(n):
             x, y = a[start + i], b[start + i]
-            xx, yy, xy = x * x, y * y, x * y
-            r2 = xx + yy
-
-            radial = 1.0 + r2 * (k1 + k2 * r2)
-            slope = 2.0 * k1 + 4.0 * k2 * r2
-            u = fx * (x * radial + 2.0 * p1 * xy + p2 * (r2 + 2.0 * xx)) + cx
-            v = fy * (y * radial + p1 * (r2 + 2.0 * yy) + 2.0 * p2 * xy) + cy
-            along = radial + xx * slope + 2.0 * p1 * y + 6.0 * p2 * x
-            across = xy * slope + 2.0 * p1 * x + 2.0 * p2 * y
-            down = radial + yy * slope + 6.0 * p1 * y + 2.0 * p2 * x
+            r2 = x * x + y * y
+            xd, yd, along, across, down = distort(k1, k2, p1, p2, x, y)
+            u, v = fx * xd + cx, fy * yd + cy
             seen = (r2 < fold) & (along * down - across * across > 0.0)
             seen &= (u >= -0.5) & (v >= -0.5) & (u <= right) & (v <= bottom)
 
@@ -76,13 +70,8 @@ def add_errors(
                 s = gx * x / depth + dx
                 t = gy * y / depth + dy
             else:
-                radial = 1.0 + r2 * (m1 + m2 * r2)
-                slope = 2.0 * m1 + 4.0 * m2 * r2
-                s = gx * (x * radial + 2.0 * q1 * xy + q2 * (r2 + 2.0 * xx)) + dx
-                t = gy * (y * radial + q1 * (r2 + 2.0 * yy) + 2.0 * q2 * xy) + dy
-                along = radial + xx * slope + 2.0 * q1 * y + 6.0 * q2 * x
-                across = xy * slope + 2.0 * q1 * x + 2.0 * q2 * y
-                down = radial + yy * slope + 6.0 * q1 * y + 2.0 * q2 * x
+                xd, yd, along, across, down = distort(m1, m2, q1, q2, x, y)
+                s, t = gx * xd + dx, gy * yd + dy
                 there = (r2 < predicted_fold) & (along * down - across * across > 0.0)
 
             error = per_px * np.sqrt((s - u) * (s - u) + (t - v) * (t - v))

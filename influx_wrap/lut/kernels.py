@@ -1,17 +1,13 @@
-"""A table's hot loop: which region a query is in, and what its vertices weigh there.
-
-All functions are in this one file because numba's cache looks only at the file a
-function is in.
-"""
+"""A table's hot loop: which region a query is in, and what its vertices weigh there."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import jit
 from influx_wrap.model.intrinsics import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -21,7 +17,7 @@ RIM = 1e-6
 in a region that is almost a line, rounding is worth so much."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def in_triangle(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
     """Barycentric weights (first three of 4) of a triangle's corners; returns the least."""
     ax, ay = corners[0, 0], corners[0, 1]
@@ -34,7 +30,7 @@ def in_triangle(corners: FloatArray, x: float, y: float, weights: FloatArray) ->
     return min(1 - b - c, b, c)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def in_quad(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
     """Bilinear weights (4,) of a convex quadrilateral's corners; returns the least of the
     factors they are made of, negative outside.
@@ -62,7 +58,7 @@ def in_quad(corners: FloatArray, x: float, y: float, weights: FloatArray) -> flo
     return min(s, t, 1 - s, 1 - t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def locate(
     x: FloatArray,
     y: FloatArray,
@@ -104,7 +100,7 @@ def locate(
     return region, weights
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def blend(
     region: IntArray, weights: FloatArray, vertices: IntArray, values: FloatArray
 ) -> FloatArray:

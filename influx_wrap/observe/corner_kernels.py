@@ -9,9 +9,6 @@ with P the printed cells, blurred, and fitted to the real one in (corner, mean, 
 blur) by least squares. All grey values around the corner take part, in the best
 proportion, and how well the two pictures agree says whether it is a corner at all.
 The surroundings are symmetric about the corner, so a tone curve does not move it.
-
-All functions are in this one file because numba's cache looks only at the file a
-function is in.
 """
 
 from __future__ import annotations
@@ -19,9 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import fast_jit, jit
 from influx_wrap.model.intrinsics import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -39,7 +36,7 @@ _MIN_BLUR_PX = 0.25
 _CONVERGED_PX = 0.01
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def tile_extremes(image: Grey, tile: int) -> tuple[Grey, Grey]:
     """Least and greatest value of each tile (H // tile, W // tile) of a picture (H, W)."""
     rows, cols = image.shape[0] // tile, image.shape[1] // tile
@@ -55,7 +52,7 @@ def tile_extremes(image: Grey, tile: int) -> tuple[Grey, Grey]:
     return low, high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def lighter_than(image: Grey, level: Grey, tile: int) -> Grey:
     """(H, W) 255 where a pixel is not below the level of its tile, 0 elsewhere."""
     height, width = image.shape
@@ -70,7 +67,7 @@ def lighter_than(image: Grey, level: Grey, tile: int) -> Grey:
     return light
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@fast_jit
 def _weights(
     s: float,
     lines: FloatArray,
@@ -108,7 +105,7 @@ def _weights(
     change[n] = change_before
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _solve(matrix: FloatArray, vector: FloatArray, n: int) -> bool:
     """Solve a symmetric positive definite system in place by Cholesky; False if it is not."""
     for i in range(n):
@@ -133,7 +130,7 @@ def _solve(matrix: FloatArray, vector: FloatArray, n: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@fast_jit
 def fit_corners(
     image: Grey,
     uv: FloatArray,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import jit
 from influx_wrap.model.intrinsics import FloatArray
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def develop_dark(
     level: NDArray[np.uint16],
     sigma: NDArray[np.uint8],
@@ -31,7 +31,7 @@ def develop_dark(
             row[k] = np.uint8(min(max(value >> 8, np.int32(0)), np.int32(255)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def add_glows(glows: FloatArray, u0: int, v0: int, light: FloatArray) -> None:
     """Add lights to linear light (h, w, 3) whose first pixel is (u0, v0) of the picture.
 

@@ -30,12 +30,12 @@ from scipy.signal import fftconvolve
 from scipy.special import ndtr, ndtri
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius
+from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
 from influx_wrap.model.pattern import cell_pattern
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Target
 from influx_wrap.synth.motion import between
-from influx_wrap.synth.render_kernels import Plane, develop, expose, undistort_grid
+from influx_wrap.synth.render_kernels import Plane, develop, expose
 
 MARGIN_PX = 16
 """Pixels around the picture that are rendered too, for the blur to draw from."""
@@ -70,10 +70,8 @@ class RayGrid:
 def ray_grid(intrinsics: Intrinsics, image_size: tuple[int, int]) -> RayGrid:
     """The rays of a camera with pictures of (width, height) pixels; the last two are kept."""
     width, height = (n + 2 * MARGIN_PX + 1 for n in image_size)
-    a, b = np.empty((height, width)), np.empty((height, width))
-    fold = fold_radius(intrinsics.k1, intrinsics.k2)
-    undistort_grid(intrinsics.array, fold, -MARGIN_PX - 0.5, -MARGIN_PX - 0.5, a, b)
-    return RayGrid(image_size, a, b)
+    corner_px = -MARGIN_PX - 0.5
+    return RayGrid(image_size, *pixel_rays(intrinsics, (width, height), (corner_px, corner_px)))
 
 
 @dataclass(frozen=True, slots=True)

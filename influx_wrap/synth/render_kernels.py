@@ -10,19 +10,14 @@ F is linear in x inside a cell, so a walk that stops at every line between cells
 exact, however many cells a pixel covers. The first moments of v in the pixel,
 ∬ v x dA = ∮ (∫ v x dx) dy and ∬ v y dA = ∮ F y dy, are quadratic on each piece, for
 which Simpson's rule is exact. The blur needs them.
-
-All functions are in this one file because numba's cache looks only at the file a
-function is in.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import fused_jit, jit
 from influx_wrap.model.intrinsics import FloatArray
 
 Plane = NDArray[np.float32]
@@ -32,141 +27,7 @@ _FAR_M = 1e5
 _BENT = 1.5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _distort(
-    k1: float, k2: float, p1: float, p2: float, a: float, b: float
-) -> tuple[float, float, float, float, float]:
-    """Distorted (xd, yd) and the derivatives xd_a, xd_b = yd_a, yd_b."""
-    r2 = a * a + b * b
-    radial = 1 + r2 * (k1 + k2 * r2)
-    slope = 2 * k1 + 4 * k2 * r2
-    xd = a * radial + 2 * p1 * a * b + p2 * (r2 + 2 * a * a)
-    yd = b * radial + p1 * (r2 + 2 * b * b) + 2 * p2 * a * b
-    xd_a = radial + a * a * slope + 2 * p1 * b + 6 * p2 * a
-    xd_b = a * b * slope + 2 * p1 * a + 2 * p2 * b
-    yd_b = radial + b * b * slope + 6 * p1 * b + 2 * p2 * a
-    return xd, yd, xd_a, xd_b, yd_b
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _undistorted_radius(distorted: float, k1: float, k2: float, fold: float) -> float:
-    """Solve r (1 + k1 r^2 + k2 r^4) = distorted on [0, fold), good enough to polish."""
-    low, high = 0.0, fold
-    if math.isinf(fold):
-        high = max(distorted, 1e-3)
-        while high * (1 + high * high * (k1 + k2 * high * high)) < distorted:
-            high *= 2
-    r = min(distorted, high)
-    for _ in range(60):
-        value = r * (1 + r * r * (k1 + k2 * r * r)) - distorted
-        if value < 0:
-            low = r
-        else:
-            high = r
-        moved = r - value / (1 + r * r * (3 * k1 + 5 * k2 * r * r))
-        if not low < moved < high:
-            moved = 0.5 * (low + high)
-        done = abs(moved - r) <= 1e-6 * r
-        r = moved
-        if done:
-            break
-    return r
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _undistort(
-    k1: float, k2: float, p1: float, p2: float, fold: float, xd: float, yd: float
-) -> tuple[float, float]:
-    """The ray (a, b) of one distorted point, from nothing; NaN if there is none."""
-    distorted = math.hypot(xd, yd)
-    # No direction inside the fold gets further out than this, whatever the tangential part.
-    if math.isfinite(fold):
-        rim = fold * (1 + fold * fold * (k1 + k2 * fold * fold))
-        if distorted > rim + 4 * (abs(p1) + abs(p2)) * fold * fold:
-            return np.nan, np.nan
-    scale = 1.0
-    if distorted > 0:
-        scale = _undistorted_radius(distorted, k1, k2, fold) / distorted
-    a, b = xd * scale, yd * scale
-    for _ in range(20):
-        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a, b)
-        ex, ey = x - xd, y - yd
-        if not math.hypot(ex, ey) > 1e-14 * (1 + distorted):
-            break
-        determinant = x_a * y_b - x_b * x_b
-        a -= (y_b * ex - x_b * ey) / determinant
-        b -= (x_a * ey - x_b * ex) / determinant
-    x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a, b)
-    if (
-        math.hypot(x - xd, y - yd) < 1e-9 * (1 + distorted)
-        and a * a + b * b < fold * fold
-        and x_a * y_b - x_b * x_b > 0
-    ):
-        return a, b
-    return np.nan, np.nan
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _newton_row(
-    theta: FloatArray,
-    fold: float,
-    xd: FloatArray,
-    yd: float,
-    above: FloatArray,
-    above_b: FloatArray,
-    a: FloatArray,
-    b: FloatArray,
-    good: NDArray[np.bool_],
-) -> None:
-    """Rays a, b (W,) of a row by one Newton step from where the three rows ``above``,
-    ``above_b`` (3, W) point to; ``good`` (W,) where that was enough."""
-    k1, k2, p1, p2 = theta[4], theta[5], theta[6], theta[7]
-    far_a, middle_a, near_a = above[0], above[1], above[2]
-    far_b, middle_b, near_b = above_b[0], above_b[1], above_b[2]
-    for u in range(len(a)):
-        a0 = 3 * (near_a[u] - middle_a[u]) + far_a[u]
-        b0 = 3 * (near_b[u] - middle_b[u]) + far_b[u]
-        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a0, b0)
-        ex, ey = x - xd[u], y - yd
-        inverse = 1 / (x_a * y_b - x_b * x_b)
-        a1 = a0 - (y_b * ex - x_b * ey) * inverse
-        b1 = b0 - (x_a * ey - x_b * ex) * inverse
-        a[u], b[u] = a1, b1
-        x, y, x_a, x_b, y_b = _distort(k1, k2, p1, p2, a1, b1)
-        miss = abs(x - xd[u]) + abs(y - yd)
-        good[u] = (
-            (miss <= 1e-14 * (1 + abs(xd[u]) + abs(yd)))
-            & (a1 * a1 + b1 * b1 < fold * fold)
-            & (x_a * y_b - x_b * x_b > 0)
-        )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def undistort_grid(
-    theta: FloatArray, fold: float, u0: float, v0: float, a: FloatArray, b: FloatArray
-) -> None:
-    """Rays a, b (H, W) of the pixels (u0 + column, v0 + row), NaN where there is none.
-
-    ``theta`` (8,) are the intrinsics, ``fold`` the radius of the fold. Three rows are solved
-    point by point; the others follow from the rows above them.
-    """
-    height, width = a.shape
-    xd = (np.arange(width) + u0 - theta[2]) / theta[0]
-    good = np.zeros(width, dtype=np.bool_)
-    for row in range(height):
-        yd = (row + v0 - theta[3]) / theta[1]
-        good[:] = False
-        if row >= 3:
-            above, above_b = a[row - 3 : row], b[row - 3 : row]
-            _newton_row(theta, fold, xd, yd, above, above_b, a[row], b[row], good)
-        for u in range(width):
-            if not good[u]:
-                a[row, u], b[row, u] = _undistort(
-                    theta[4], theta[5], theta[6], theta[7], fold, xd[u], yd
-                )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _walk(
     x0: float,
     y0: float,
@@ -213,7 +74,7 @@ def _walk(
             j += step_j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _bend_row(bow: FloatArray, x: FloatArray, y: FloatArray) -> None:
     """Move the points x, y (n,) of the flat board along their rays to the bent one.
 
@@ -231,7 +92,7 @@ def _bend_row(bow: FloatArray, x: FloatArray, y: FloatArray) -> None:
             y[k] = y0 + z / bow[9] * (bow[8] - y0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _locate_row(
     a: FloatArray,
     b: FloatArray,
@@ -269,7 +130,7 @@ def _locate_row(
         col[k], row[k] = i, j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _expose_row(
     top: int,
     x: FloatArray,
@@ -346,7 +207,7 @@ def _expose_row(
     return first, after
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@fused_jit
 def _blur_row(
     light: Plane,
     light_u: Plane,
@@ -374,7 +235,7 @@ def _blur_row(
             out_v[u] += m * (low_v[u] + high_v[u])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@fused_jit
 def _blur_column(
     rows: Plane, rows_v: Plane, last: int, mean: Plane, slope: Plane, start: int, out: Plane
 ) -> None:
@@ -395,7 +256,7 @@ def _blur_column(
             out[u] += m * (row0[u] + row1[u]) + s * (moment1[u] - moment0[u])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def expose(
     a: FloatArray,
     b: FloatArray,
@@ -477,7 +338,7 @@ def expose(
                 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def develop(
     light: Plane,
     background: float,

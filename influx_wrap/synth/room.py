@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius
+from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
 from influx_wrap.model.pose import rotation_matrix
-from influx_wrap.synth.render_kernels import undistort_grid
 from influx_wrap.synth.room_kernels import (
     N_OCTAVES,
     develop_colour,
@@ -140,9 +139,7 @@ def render_room(
     reaches are black.
     """
     width, height = image_size
-    a, b = np.empty((height + 1, width + 1)), np.empty((height + 1, width + 1))
-    fold = fold_radius(intrinsics.k1, intrinsics.k2)
-    undistort_grid(intrinsics.array, fold, -0.5, -0.5, a, b)
+    a, b = pixel_rays(intrinsics, (width + 1, height + 1), (-0.5, -0.5))
     surfaces = np.empty(a.shape, dtype=np.int32)
     light = np.empty((height, 3, width), dtype=np.float32)
     solids, bounds = _solids(room, rotation, translation), _bounds(room, rotation, translation)

@@ -13,9 +13,6 @@ picture thus never flickers, and there is detail at any focal length.
 
 Paint is laid on in runs of pixels of one surface, octave by octave, in 32 bits and without
 branches: only then does the compiler use SIMD.
-
-All functions are in this one file because numba's cache looks only at the file a
-function is in.
 """
 
 from __future__ import annotations
@@ -23,9 +20,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from influx_wrap.compute.jit import fused_jit, jit
 from influx_wrap.model.intrinsics import FloatArray
 
 Row = NDArray[np.float32]
@@ -47,7 +44,7 @@ _SIN = (math.sin(TURNS_RAD[0]), math.sin(TURNS_RAD[1]))
 _COLUMN, _ROW, _MIX = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0x2C1B3C6D)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _grey_and_colours(square: np.uint32) -> tuple[np.float32, np.float32, np.float32]:
     """Blue, green and red, of 255, from a square's place and key; more grey than colour."""
     h = np.uint32((square ^ (square >> np.uint32(15))) * _MIX)
@@ -61,7 +58,7 @@ def _grey_and_colours(square: np.uint32) -> tuple[np.float32, np.float32, np.flo
     return grey + share * blue, grey + share * green, grey + share * red
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@fused_jit
 def _octave(
     x: Row, y: Row, w_x: Row, w_y: Row, per_m: float, key: int, blue: Row, green: Row, red: Row
 ) -> None:
@@ -93,14 +90,14 @@ def _octave(
         red[k] += weight * (r0 + below * (r2 - r0) - middle)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@fused_jit
 def _extent(g_uu: float, g_uv: float, g_vv: float, cos: float, sin: float) -> np.float32:
     """The width in metres of the box to average over, along (cos, sin)."""
     square = cos * cos * g_uu + 2 * cos * sin * g_uv + sin * sin * g_vv
     return np.float32(SOFT_PX * math.sqrt(max(square, 1e-18)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@fused_jit
 def paint(
     solid: FloatArray,
     face: int,
@@ -171,7 +168,7 @@ def paint(
             colour[k] = value / (one + abs(value))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def meet(solids: FloatArray, others: NDArray[np.int64], a: float, b: float) -> int:
     """The surface that the ray (a, b, 1) meets first, of the room or of one of ``others``
     among the boxes; -1 if there is no ray."""
@@ -202,7 +199,7 @@ def meet(solids: FloatArray, others: NDArray[np.int64], a: float, b: float) -> i
     return surface
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _candidates(a: FloatArray, b: FloatArray, bounds: FloatArray, found: NDArray[np.int64]) -> int:
     """How many boxes may be seen by the rays a, b (h, w) of a tile; they are put first in
     ``found`` (B,)."""
@@ -228,7 +225,7 @@ def _candidates(a: FloatArray, b: FloatArray, bounds: FloatArray, found: NDArray
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def find_surfaces(
     a: FloatArray,
     b: FloatArray,
@@ -264,7 +261,7 @@ def find_surfaces(
                         one_face &= tile[y, x] == tile[0, 0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def _edge_pixel(
     solids: FloatArray,
     others: NDArray[np.int64],
@@ -309,7 +306,7 @@ def _edge_pixel(
             light[c] += level * n / len(seen)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def expose_room(
     a: FloatArray,
     b: FloatArray,
@@ -374,7 +371,7 @@ def expose_room(
             here += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def develop_colour(
     light: Row, loss: float, grain: Row, draws: NDArray[np.uint16], out: NDArray[np.uint8]
 ) -> None:

@@ -13,10 +13,12 @@ from influx_wrap.model.intrinsics import (
     fold_radii,
     fold_radius,
     image_centre,
+    pixel_rays,
     project,
     project_with_jacobians,
     unproject,
 )
+from tests.model import twins
 
 WIDE = Intrinsics(2080.0, 2090.0, 1700.0, 1110.0, k1=-0.15, k2=0.02, p1=3e-4, p2=-5e-4)
 TELE = Intrinsics(26000.0, 26010.0, 1711.5, 1100.5, k1=2.0, k2=-30.0, p1=1e-3, p2=2e-3)
@@ -142,5 +144,23 @@ def test_folds_of_many_cameras() -> None:
     theta[:50, 5] = 0.0
     theta[50:60, 4:6] = 0.0
     theta[60:70, 4] = 0.0
-    expected = [fold_radius(k1, k2) for k1, k2 in theta[:, 4:6]]
+    expected = [twins.fold_radius(k1, k2) for k1, k2 in theta[:, 4:6]]
     np.testing.assert_allclose(fold_radii(theta), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [(-0.11, 0.04, 7e-4, -1e-3), (-0.5, 0, 0.01, 0), (0.2, -1.3, 0, 0)])
+def test_kernels_agree_with_their_twins(k: tuple[float, ...]) -> None:
+    """Everywhere, also beyond the fold, in pixels as in derivatives."""
+    camera = Intrinsics(40.0, 41.0, 42.5, 27.0, *k)
+    size = (86, 55)
+    uv = np.stack(np.meshgrid(*(np.arange(n, dtype=float) for n in size)), axis=-1)
+    ab = (uv - camera.array[2:4]) / camera.array[:2]
+    points = np.concatenate([ab, np.ones((*ab.shape[:2], 1))], axis=-1) * 1.7
+    found = project_with_jacobians(camera, points)
+    expected = twins.project_with_jacobians(camera, points)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-11)
+    rays, valid = twins.unproject(camera, uv)
+    assert valid.mean() > 0.1
+    for a, b in (np.moveaxis(unproject(camera, uv)[0], -1, 0), pixel_rays(camera, size)):
+        np.testing.assert_allclose(np.stack([a, b], axis=-1), rays, rtol=0, atol=1e-12)

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import CORNER_PX, answered, extra
-from influx_wrap.formats.export.stmap_kernels import distorted, undistorted
 from influx_wrap.formats.files import make_folder, writing
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius, unproject
+from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays, project
 
 NOWHERE = -1.0
 _BAND_PIXELS = 1 << 18
@@ -65,38 +64,36 @@ def _write_exr(exr: ModuleType, path: Path, values: Map) -> None:
 
 def undistort_map(camera: Intrinsics, image_size: tuple[int, int]) -> Map:
     """(height, width, 2) where the pixels of the pinhole picture are in the lens's."""
-    fold = fold_radius(camera.k1, camera.k2)
-    return _map(camera, image_size, lambda ab: distorted(camera.array, fold, ab))
+    focal, centre = camera.array[:2], camera.array[2:4]
+
+    def source(top: int, n_rows: int) -> FloatArray:
+        columns, rows = np.arange(float(image_size[0])), np.arange(top, top + n_rows, dtype=float)
+        ab = (np.stack(np.meshgrid(columns, rows), axis=-1) - centre) / focal
+        return project(camera, np.concatenate([ab, np.ones((*ab.shape[:2], 1))], axis=-1))[0]
+
+    return _map(image_size, source)
 
 
 def distort_map(camera: Intrinsics, image_size: tuple[int, int]) -> Map:
     """(height, width, 2) where the pixels of the lens's picture are in the pinhole one."""
-    fold = fold_radius(camera.k1, camera.k2)
     focal, centre = camera.array[:2], camera.array[2:4]
 
-    def source(xy: FloatArray) -> FloatArray:
-        ab: FloatArray = undistorted(camera.array, fold, xy)
-        open_ = np.isnan(ab[:, 0])
-        ab[open_] = unproject(camera, xy[open_] * focal + centre)[0]
-        return ab
+    def source(top: int, n_rows: int) -> FloatArray:
+        ab = pixel_rays(camera, (image_size[0], n_rows), (0, top))
+        return np.stack(ab, axis=-1) * focal + centre
 
-    return _map(camera, image_size, source)
+    return _map(image_size, source)
 
 
-def _map(
-    camera: Intrinsics, image_size: tuple[int, int], source: Callable[[FloatArray], FloatArray]
-) -> Map:
-    """The map of a function from normalised coordinates (n, 2) to such."""
+def _map(image_size: tuple[int, int], source: Callable[[int, int], FloatArray]) -> Map:
+    """The map of a function from (first row, number of rows) to pixels (rows, width, 2)."""
     width, height = image_size
-    focal, centre = camera.array[:2], camera.array[2:4]
     result = np.empty((height, width, 2), dtype=np.float32)
     step = max(1, _BAND_PIXELS // width)
-    columns = np.arange(width, dtype=float)
     for top in range(0, height, step):
-        rows = np.arange(top, min(top + step, height), dtype=float)
-        uv = np.stack(np.meshgrid(columns, rows), axis=-1).reshape(-1, 2)
-        st = (source((uv - centre) / focal) * focal + centre + CORNER_PX) / (width, height)
-        st[:, 1] = 1 - st[:, 1]
+        n_rows = min(step, height - top)
+        st = (source(top, n_rows) + CORNER_PX) / (width, height)
+        st[..., 1] = 1 - st[..., 1]
         st[np.isnan(st)] = NOWHERE
-        result[top : top + step] = st.reshape(-1, width, 2)
+        result[top : top + n_rows] = st
     return result

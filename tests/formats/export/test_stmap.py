@@ -11,8 +11,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.stmap import distort_map, undistort_map, write_stmap
-from influx_wrap.formats.export.stmap_kernels import distorted, undistorted
-from influx_wrap.model.intrinsics import Intrinsics, fold_radius, project, unproject
+from influx_wrap.model.intrinsics import Intrinsics
 from tests.formats.export.clips import IMAGE_SIZE, SMALL_SIZE, make_clip
 
 pytest.importorskip("OpenEXR")
@@ -74,24 +73,6 @@ def test_a_full_picture_is_right_to_the_float() -> None:
     inside = (expected.reshape(found.shape)[..., 1] > -0.5) & (found[..., 1] > -0.5)
     assert error[..., 0].max() < 2.1e-4
     assert error[inside].max() < 2.1e-4
-
-
-@pytest.mark.parametrize("k", [(-0.11, 0.04, 7e-4, -1e-3), (-0.5, 0, 0.01, 0), (0.2, -1.3, 0, 0)])
-def test_kernels_agree_with_the_model(k: tuple[float, ...]) -> None:
-    camera = Intrinsics(40.0, 41.0, 42.5, 27.0, *k)
-    fold = fold_radius(camera.k1, camera.k2)
-    uv = pixel_grid(SMALL_SIZE).reshape(-1, 2)
-    ab = (uv - camera.array[2:4]) / camera.array[:2]
-    expected, valid = project(camera, np.column_stack([ab, np.ones(len(ab))]))
-    found = distorted(camera.array, fold, ab) * camera.array[:2] + camera.array[2:4]
-    assert np.array_equal(np.isfinite(found).all(axis=1), valid)
-    assert found[valid] == pytest.approx(expected[valid], abs=1e-12)
-    expected, valid = unproject(camera, uv)
-    found = undistorted(camera.array, fold, ab)
-    solved = np.isfinite(found).all(axis=1)
-    assert not (solved & ~valid).any()
-    assert solved[valid].mean() > 0.9
-    assert found[solved] == pytest.approx(expected[solved], abs=1e-9)
 
 
 def test_beyond_the_fold_maps_point_outside_the_picture() -> None:
