@@ -24,7 +24,7 @@ from benchmarks.montecarlo import (
     trials,
 )
 from benchmarks.report import verdict
-from influx_wrap.workers import WorkerDied, parallel
+from influx_wrap.compute.processes import WorkerDied, parallel
 
 # There are few drone cells and they take no time: more seeds make their figure as firm.
 DRONE_SEEDS = 6

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.montecarlo import CAMERA, LENSES
 from benchmarks.report import verdict
 from benchmarks.timing import shortest
+from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import BoolArray, FloatArray, project
@@ -34,7 +35,6 @@ from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.experiment import cell_generator
 from influx_wrap.synth.lens import true_intrinsics
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
-from influx_wrap.workers import WorkerDied, parallel
 
 ORIENTATIONS, POSITIONS = 5, 20
 TIMED_CELLS = 10

@@ -59,7 +59,9 @@ def run(console: Console) -> bool:
     two = max(_speed(truth, predictions, 2) for _ in range(3)) / one
     add("two cores", f"{two:.2f} times one", f">= {LEAST_SCALING:g}", two >= LEAST_SCALING)
     ratio = one / _plain_speed(truth["v"], predictions.videos["v"])
-    add("faster than frame by frame, with numpy.histogram", f"{ratio:.0f} times", ">= 1", ratio >= 1)
+    add(
+        "faster than frame by frame, with numpy.histogram", f"{ratio:.0f} times", ">= 1", ratio >= 1
+    )
     seconds, peak_mb, below = _in_process(_score_everything)
     add(f"{VIDEOS} videos, {FRAMES} frames", f"{seconds:.0f} s", f"<= {MOST_MINUTES} min",
         seconds <= 60 * MOST_MINUTES)  # fmt: skip

@@ -26,14 +26,14 @@ from rich.progress import track
 from rich.table import Table
 
 from influx_wrap.calibrate.recipe import RECIPES, Recipe
-from influx_wrap.campaign import Job, Parcel, pack, simulated_jobs, work_on_parcel
-from influx_wrap.cluster import connected
+from influx_wrap.compute.cluster import connected
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
-from influx_wrap.simulation import simulations
-from influx_wrap.workers import WorkerDied
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.campaign import Job, Parcel, pack, simulated_jobs, work_on_parcel
+from influx_wrap.run.workspace import Workspace
+from influx_wrap.synth.film.simulation import simulations
 
 LENSES, CORES = 1000, (2, 16, 100, 1000)
 EVERY = 9

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
+from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 from influx_wrap.cli.options import PATH
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers
@@ -21,7 +22,6 @@ from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
-from influx_wrap.previews import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 
 MOST_LISTED = 20
 """Faults of a kind that are listed before the rest is only counted."""

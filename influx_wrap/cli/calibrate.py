@@ -27,7 +27,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.workspace import file_hash, provenance
+from influx_wrap.run.workspace import file_hash, provenance
 
 SHOW_PROGRESS_AFTER_S = 2.0
 

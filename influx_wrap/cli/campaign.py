@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from influx_wrap.campaign import Job, Outcome, run_campaign
 from influx_wrap.cli.progress import RESUME, progress_bar
-from influx_wrap.cluster import Cluster, connected
+from influx_wrap.compute.cluster import Cluster, connected
 from influx_wrap.formats.recording import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
-from influx_wrap.recordings import (
+from influx_wrap.run.campaign import Job, Outcome, run_campaign
+from influx_wrap.run.recordings import (
     Observed,
     ObservedFlight,
     observe_flight,
     observe_recording,
 )
-from influx_wrap.views import missing_in_short
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.views import missing_in_short
+from influx_wrap.run.workspace import Workspace
 
 
 def chosen_cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:

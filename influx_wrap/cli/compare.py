@@ -10,7 +10,6 @@ import numpy as np
 from rich.console import Console
 
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
-from influx_wrap.campaign import claim, simulated_jobs
 from influx_wrap.cli.campaign import calibrate_with_progress, chosen_cluster
 from influx_wrap.cli.options import (
     PATH,
@@ -32,8 +31,9 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.compare_figure import draw_epe, draw_errors
-from influx_wrap.simulation import simulations
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.campaign import claim, simulated_jobs
+from influx_wrap.run.workspace import Workspace
+from influx_wrap.synth.film.simulation import simulations
 
 THRESHOLDS_PX = np.geomspace(0.01, 1000, 101)
 PRINTED_PX = (0.1, 1.0, 10.0, 100.0)

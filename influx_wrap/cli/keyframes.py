@@ -14,7 +14,7 @@ from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.observe.coverage import ORIENTATIONS
-from influx_wrap.views import CONTACT_PNG, Views, choose_views, write_views
+from influx_wrap.run.views import CONTACT_PNG, Views, choose_views, write_views
 
 
 @click.command("keyframes")

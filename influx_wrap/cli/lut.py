@@ -27,7 +27,7 @@ from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.table_figure import draw_intrinsics, draw_left_out, draw_regions
-from influx_wrap.tables import Built, table_from_run, table_from_selection
+from influx_wrap.run.table import Built, table_from_run, table_from_selection
 
 SCHEME = click.Choice(SCHEMES)
 

@@ -12,8 +12,8 @@ from influx_wrap.cli.options import PATH, jobs_option
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
-from influx_wrap.run_report import Written, write_report
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.page import Written, write_report
+from influx_wrap.run.workspace import Workspace
 
 
 @click.command("report")

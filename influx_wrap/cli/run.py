@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.calibrate.recipe import override, recipe_named
-from influx_wrap.campaign import claim, recorded_jobs, simulated_jobs
 from influx_wrap.cli.campaign import (
     calibrate_with_progress,
     chosen_cluster,
@@ -47,9 +46,10 @@ from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.run_figure import draw_run
-from influx_wrap.simulation import simulations
-from influx_wrap.tables import NoTable, table_from_run
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.campaign import claim, recorded_jobs, simulated_jobs
+from influx_wrap.run.table import NoTable, table_from_run
+from influx_wrap.run.workspace import Workspace
+from influx_wrap.synth.film.simulation import simulations
 
 log = logging.getLogger(__name__)
 

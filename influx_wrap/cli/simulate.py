@@ -34,13 +34,13 @@ from influx_wrap.cli.simulate_clip import (
     simulate_clip,
 )
 from influx_wrap.cli.tables import answers
-from influx_wrap.clips import ClipOptions
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec
 from influx_wrap.model.truth import Noise
-from influx_wrap.nights import NightFootage, plan_night
 from influx_wrap.plan import select_cells
-from influx_wrap.simulation import (
+from influx_wrap.synth.film.clip import ClipOptions
+from influx_wrap.synth.film.night import NightFootage, plan_night
+from influx_wrap.synth.film.simulation import (
     SETTINGS,
     Film,
     Footage,

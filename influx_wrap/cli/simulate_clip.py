@@ -11,7 +11,10 @@ from rich.markup import escape
 from influx_wrap.cli.options import F, image_size
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers
-from influx_wrap.clips import (
+from influx_wrap.errors import InputError
+from influx_wrap.formats.video import check_codec
+from influx_wrap.model.experiment import Plan
+from influx_wrap.synth.film.clip import (
     METADATA,
     VALIDATION_TRUTH,
     ClipOptions,
@@ -19,10 +22,7 @@ from influx_wrap.clips import (
     shoot_clip,
     with_size,
 )
-from influx_wrap.errors import InputError
-from influx_wrap.formats.video import check_codec
-from influx_wrap.model.experiment import Plan
-from influx_wrap.simulation import claim
+from influx_wrap.synth.film.simulation import claim
 from influx_wrap.synth.lens import MOTIONS, simulated_lens
 
 CLIP = ClipOptions()

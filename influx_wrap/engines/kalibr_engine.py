@@ -31,6 +31,7 @@ from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import Progress
+from influx_wrap.compute.processes import completed
 from influx_wrap.engines.kalibr import (
     COMMAND,
     FOCAL_LENGTH,
@@ -47,7 +48,6 @@ from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain,
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
-from influx_wrap.workers import completed
 
 TARGET = "target.yaml"
 COORDS = "coords_2d.csv"

@@ -33,6 +33,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.compute.processes import parallel
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.flight import FLASHES, StoredFlashes, read_flashes, write_flashes
@@ -55,7 +56,6 @@ from influx_wrap.observe.journal import (
     versions,
 )
 from influx_wrap.observe.led import ColourPicture, bright_pixels, find_leds
-from influx_wrap.workers import parallel
 
 FLASH_S = 0.25
 """How long the drone's LED is on."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.compute.processes import parallel
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     DetectionSummary,
@@ -38,7 +39,6 @@ from influx_wrap.observe.journal import (
     use_one_thread,
     versions,
 )
-from influx_wrap.workers import parallel
 
 Board = AprilGrid | Checkerboard
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from influx_wrap import __version__
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
     make_folder,
@@ -37,7 +38,6 @@ from influx_wrap.formats.files import (
     write_json,
 )
 from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
-from influx_wrap.workers import WorkerDied
 
 Found: TypeAlias = Mapping[str, NDArray[Any]]
 

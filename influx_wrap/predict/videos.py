@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap import __version__
+from influx_wrap.compute.processes import completed
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder, write_bytes
 from influx_wrap.model.predictions import PARAMETERS, VideoPredictions
@@ -35,7 +36,6 @@ from influx_wrap.predict.predictor import (
     Predictor,
     all_frames,
 )
-from influx_wrap.workers import completed
 
 Progress = Callable[[str, int, int | None], None]
 """Hears a video's name, how many of its frames are done, and of how many, if that is known."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.calibrate.one_view import fit_one_view
-from tests.flown import FOCAL_PX, SIGMA_M, SIZE, TRUTH, fly
+from tests.flight.flown import FOCAL_PX, SIGMA_M, SIZE, TRUTH, fly
 
 POINT_SIGMA = np.full(24, SIGMA_M)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from influx_wrap import previews
+from influx_wrap.annotate import preview as previews
 from influx_wrap.formats.lut import write_table
 from influx_wrap.formats.video import write_video
 from influx_wrap.report.preview import CELLS_ACROSS, COLOURS, Standing

@@ -7,7 +7,7 @@ import pytest
 
 from influx_wrap.cli import report
 from influx_wrap.errors import InputError
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.workspace import Workspace
 from tests.cli.conftest import Invoke, assert_mistake
 
 

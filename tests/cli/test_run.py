@@ -15,7 +15,7 @@ import pytest
 from influx_wrap.formats.lut import read_table
 from influx_wrap.formats.recording import read_recording_truth
 from influx_wrap.observe import frames
-from influx_wrap.workspace import Workspace
+from influx_wrap.run.workspace import Workspace
 from tests.cli.conftest import Invoke, assert_mistake, command_line, execute
 
 # Two drone cells and a board cell, in the plan's order.

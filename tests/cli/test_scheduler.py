@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.cli.conftest import Invoke, command_line
-from tests.dask_cluster import dask_cluster
+from tests.compute.dask_cluster import dask_cluster
 
 CELLS = tuple(f"z{zoom}f{focus}" for zoom in range(4) for focus in (8, 9))
 OPTIONS = ("--cells", ",".join(CELLS), "--recipe", "batch")

@@ -14,7 +14,7 @@ from influx_wrap.compute import arithmetic
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.simulation import simulations
+from influx_wrap.synth.film.simulation import simulations
 
 # What this process was told is not for its children to inherit.
 UNTOLD = {key: value for key, value in os.environ.items() if key not in arithmetic.ENVIRONMENT}

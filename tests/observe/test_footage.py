@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, SUCCESSES, DetectionSummary, read_summary
 from influx_wrap.formats.kalibr import read_observations, read_target
@@ -16,7 +17,6 @@ from influx_wrap.observe import aprilgrid, footage
 from influx_wrap.observe.footage import CHUNK, JOURNAL, detect_footage, footage_hash
 from influx_wrap.observe.frames import TruncatedInput
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.workers import WorkerDied
 from tests.clips import GRID, SIZE, picture, write_clip
 
 PICTURES = [picture(seed) for seed in range(4)]

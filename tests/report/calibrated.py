@@ -19,8 +19,8 @@ from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
-from influx_wrap.recordings import Setting
-from influx_wrap.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.recordings import Setting
+from influx_wrap.run.workspace import Workspace, file_hash, provenance
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 
 INFLUX = override(RECIPES["influx"], {"rollouts": "8", "min_views_outlier": "3"})

@@ -15,9 +15,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from scipy.stats import binned_statistic_2d
 
-from influx_wrap import run_report
 from influx_wrap.calibrate.result import ResidualStatistics
 from influx_wrap.calibrate.uncertainty import projection_uncertainty, uncertainty_map
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json, write_json
@@ -25,9 +25,9 @@ from influx_wrap.formats.influx import LensSettings
 from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, unproject
 from influx_wrap.report import run_page
 from influx_wrap.report.run_page import arrows, cell_data, coverage, distortion, rollouts
-from influx_wrap.run_report import used_residuals, write_report
-from influx_wrap.workers import WorkerDied
-from influx_wrap.workspace import Workspace
+from influx_wrap.run import page as run_report
+from influx_wrap.run.page import used_residuals, write_report
+from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, opencv_project
 from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
 from tests.report.calibrated import EXPERIMENTS, NASTY, write_run

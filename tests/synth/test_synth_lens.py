@@ -12,7 +12,7 @@ from influx_wrap.lut.lookup import Status, make_lookup
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
-from influx_wrap.simulation import simulations
+from influx_wrap.synth.film.simulation import simulations
 from influx_wrap.synth.lens import MOTIONS, simulated_lens, true_intrinsics, turned_rings
 
 

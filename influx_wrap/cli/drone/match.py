@@ -13,8 +13,7 @@ from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.flight_review import REVIEW_PAGE, settle_flight, write_review_files
-from influx_wrap.flights import (
+from influx_wrap.flight.match import (
     MATCH,
     MIN_PAIRS,
     MatchedFlight,
@@ -23,6 +22,7 @@ from influx_wrap.flights import (
     write_flight_experiment,
     write_match,
 )
+from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_files
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.flight import FLASH_RTK, FLASHES, read_flash_rtk, read_flashes
 from influx_wrap.formats.pairs import PAIRS, REVIEW
@@ -35,7 +35,7 @@ from influx_wrap.formats.recording import (
 )
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.recordings import Setting, extracted_metadata
+from influx_wrap.run.recordings import Setting, extracted_metadata
 
 CAMERA = "arri-alexa-mini"
 

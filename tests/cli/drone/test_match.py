@@ -12,7 +12,7 @@ from click.testing import Result
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.flight import StoredFlashes, write_flash_rtk, write_flashes
 from tests.cli.conftest import Invoke
-from tests.flown import FD_M, LFL_MM, SIZE, Flown, fly
+from tests.flight.flown import FD_M, LFL_MM, SIZE, Flown, fly
 
 CAMERA = f"""kind: camera
 name: small

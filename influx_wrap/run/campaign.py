@@ -30,7 +30,8 @@ from threadpoolctl import threadpool_limits
 from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import CalibrationError
-from influx_wrap.cluster import Cluster
+from influx_wrap.compute.cluster import Cluster
+from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
@@ -42,9 +43,8 @@ from influx_wrap.formats.recording import RECORDING, read_setting
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.simulation import Simulation
-from influx_wrap.workers import WorkerDied, parallel
-from influx_wrap.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.workspace import Workspace, file_hash, provenance
+from influx_wrap.synth.film.simulation import Simulation
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import pytest
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
-from influx_wrap.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.workspace import Workspace, file_hash, provenance
 
 MADE_FROM = provenance(recipe={"name": "batch"}, seed=3, inputs={"target": "abc"}, focal_px=7.5)
 RESULT: dict[str, Any] = {"status": "ok", "value": 0.1 + 0.2, "provenance": MADE_FROM}

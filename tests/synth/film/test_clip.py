@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from influx_wrap.clips import ClipOptions, RoomClip, plan_clip, shoot_clip, with_size
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.groundtruth import read_ground_truth, read_validation
@@ -16,6 +15,7 @@ from influx_wrap.formats.manifest import Video, read_manifest
 from influx_wrap.model.experiment import Plan
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan
+from influx_wrap.synth.film.clip import ClipOptions, RoomClip, plan_clip, shoot_clip, with_size
 from influx_wrap.synth.lens import simulated_lens
 
 SIZE = (160, 104)

@@ -16,7 +16,7 @@ from influx_wrap.model.target import bow_basis
 from influx_wrap.model.truth import Noise
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.simulation import Footage, Simulation, film, plan_film, simulations
+from influx_wrap.synth.film.simulation import Footage, Simulation, film, plan_film, simulations
 from influx_wrap.synth.render import RenderOptions
 
 CATALOGUE = load_catalogue()

@@ -18,7 +18,7 @@ from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.table import Table, grid_of
-from influx_wrap.workspace import Workspace, file_hash
+from influx_wrap.run.workspace import Workspace, file_hash
 
 
 @dataclass(frozen=True, eq=False)

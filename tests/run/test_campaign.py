@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from influx_wrap import campaign
 from influx_wrap.calibrate.recipe import RECIPES
-from influx_wrap.campaign import Job, Outcome, recorded_jobs, run_campaign, simulated_jobs
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.engines import native
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.simulation import simulations
-from influx_wrap.workers import WorkerDied
-from influx_wrap.workspace import Workspace
+from influx_wrap.run import campaign
+from influx_wrap.run.campaign import Job, Outcome, recorded_jobs, run_campaign, simulated_jobs
+from influx_wrap.run.workspace import Workspace
+from influx_wrap.synth.film.simulation import simulations
 
 BATCH = RECIPES["batch"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.flights import CameraFit, MatchedFlight, Pairs, is_poor, match_flight
+from influx_wrap.flight.match import CameraFit, MatchedFlight, Pairs, is_poor, match_flight
 from influx_wrap.formats.pairs import (
     REVIEW,
     Action,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.observe.coverage import CELL_COLS, CELL_ROWS, MIN_VIEWS, ORIENTATIONS, Coverage
-from influx_wrap.views import FIGURES, KEYFRAMES, missing_in_short, shown_coverage
+from influx_wrap.run.views import FIGURES, KEYFRAMES, missing_in_short, shown_coverage
 
 
 def coverage(uncovered: tuple[slice | int, slice | int] | None, *few: int) -> Coverage:

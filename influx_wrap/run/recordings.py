@@ -7,7 +7,7 @@ it. Each step is taken only if what it starts from has changed. A simulated reco
 truth goes along, with the noise of the corners as it is in this footage.
 
 Of a flight, the LED's flashes are detected and matched with the drone's readings
-(``flights``). A flight whose match is not certain becomes no experiment: a page is written on
+(``flight.match``). A flight whose match is not certain becomes no experiment: a page is written on
 which a person decides, and the decision is taken from the ``review.csv`` that comes of it.
 """
 
@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.flight_review import REVIEW_PAGE, settle_flight, write_review_files
-from influx_wrap.flights import (
+from influx_wrap.flight.match import (
     MatchedFlight,
     check_enough,
     forget_experiment,
     write_flight_experiment,
     write_match,
 )
+from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_files
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import write_experiment
@@ -59,8 +59,8 @@ from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.views import Progress, choose_views, show_views, shown_coverage
-from influx_wrap.workspace import file_hash
+from influx_wrap.run.views import Progress, choose_views, show_views, shown_coverage
+from influx_wrap.run.workspace import file_hash
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from influx_wrap.formats.recording import (
 )
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import FloatArray, project
-from influx_wrap.nights import NightFilm, NightFootage, plan_night
-from influx_wrap.simulation import film
+from influx_wrap.synth.film.night import NightFilm, NightFootage, plan_night
+from influx_wrap.synth.film.simulation import film
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 

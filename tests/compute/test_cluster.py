@@ -13,10 +13,16 @@ from typing import Any
 import pytest
 from distributed import Client, LocalCluster
 
-from influx_wrap import campaign
-from influx_wrap import cluster as module
 from influx_wrap.calibrate.recipe import RECIPES
-from influx_wrap.campaign import (
+from influx_wrap.compute import cluster as module
+from influx_wrap.compute.cluster import Cluster, connected
+from influx_wrap.compute.processes import WorkerDied
+from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.model.truth import Noise
+from influx_wrap.plan import make_plan, select_cells
+from influx_wrap.run import campaign
+from influx_wrap.run.campaign import (
     Job,
     Outcome,
     pack,
@@ -25,15 +31,9 @@ from influx_wrap.campaign import (
     simulated_jobs,
     work_on_parcel,
 )
-from influx_wrap.cluster import Cluster, connected
-from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.model.truth import Noise
-from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.simulation import simulations
-from influx_wrap.workers import WorkerDied
-from influx_wrap.workspace import Workspace
-from tests.dask_cluster import dask_cluster
+from influx_wrap.run.workspace import Workspace
+from influx_wrap.synth.film.simulation import simulations
+from tests.compute.dask_cluster import dask_cluster
 
 BATCH = RECIPES["batch"]
 TWELVE = ",".join(f"z{zoom}f{focus}" for zoom in range(4) for focus in (7, 8, 9))

@@ -12,8 +12,7 @@ import pytest
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import recipe_named
 from influx_wrap.errors import InputError
-from influx_wrap.flight_review import review_cards, review_rows, reviewed
-from influx_wrap.flights import (
+from influx_wrap.flight.match import (
     MatchedFlight,
     check_enough,
     flight_observations,
@@ -21,14 +20,15 @@ from influx_wrap.flights import (
     write_flight_experiment,
     write_match,
 )
+from influx_wrap.flight.review import review_cards, review_rows, reviewed
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.pairs import Action, read_review, write_review
 from influx_wrap.formats.recording import FlightTruth
 from influx_wrap.model.flight import hover_points_m
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.target import PointCloud
-from influx_wrap.recordings import Setting
-from tests.flown import (
+from influx_wrap.run.recordings import Setting
+from tests.flight.flown import (
     FD_M,
     FOCAL_PX,
     LFL_MM,

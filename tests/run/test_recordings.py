@@ -10,7 +10,6 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from influx_wrap import recordings
 from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -19,9 +18,10 @@ from influx_wrap.formats.lens_metadata import LensMetadata
 from influx_wrap.formats.recording import RecordingTruth, write_recording
 from influx_wrap.observe import footage
 from influx_wrap.plan import make_plan
-from influx_wrap.recordings import Observed, observe_recording
+from influx_wrap.run import recordings
+from influx_wrap.run.recordings import Observed, observe_recording
+from influx_wrap.run.views import FIGURES, KEYFRAMES
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
-from influx_wrap.views import FIGURES, KEYFRAMES
 from tests.clips import CAMERA, GRID, SIZE, pose, write_clip
 
 N_HELD, N_MOVED = 4, 2

@@ -18,8 +18,8 @@ from influx_drone.readings import as_rows
 from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import FLASH_RTK, write_flash_rtk
 from influx_wrap.formats.recording import FlightTruth, write_flight_recording
-from influx_wrap.simulation import Film, Picture, Simulation
 from influx_wrap.synth.experiment import cell_generator, simulate
+from influx_wrap.synth.film.simulation import Film, Picture, Simulation
 from influx_wrap.synth.flight import (
     Flight,
     FlightOptions,

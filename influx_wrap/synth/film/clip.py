@@ -24,7 +24,7 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
-from influx_wrap.simulation import Picture, Rendering, shoot_video
+from influx_wrap.synth.film.simulation import Picture, Rendering, shoot_video
 from influx_wrap.synth.lens import SimulatedLens, turned_rings
 from influx_wrap.synth.room import Room, make_room, render_room, walk
 

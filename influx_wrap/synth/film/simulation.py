@@ -2,7 +2,7 @@
 
 It becomes either what a detector would report (``Simulation.write``), or the footage that
 a detector is to be tried on (``film``): a recording, rendered frame by frame, of a board
-that is moved (here) or of the drone at night (``nights``). A frame depends on nothing but
+that is moved (here) or of the drone at night (``night``). A frame depends on nothing but
 its number and the settings, so frames are made in any order by any number of processes,
 and those on disk need not be made again.
 """
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap import __version__
+from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.errors import InputError
 from influx_wrap.formats.experiment import write_experiment
 from influx_wrap.formats.files import (
@@ -43,7 +44,6 @@ from influx_wrap.synth.experiment import cell_generator, simulate
 from influx_wrap.synth.lens import simulated_lens, with_fd_jitter
 from influx_wrap.synth.motion import FPS, Trajectory, jerky, standing
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_moving
-from influx_wrap.workers import WorkerDied, parallel
 
 SETTINGS = "simulation.json"
 FRAMES = "frames"

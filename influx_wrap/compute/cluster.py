@@ -1,4 +1,4 @@
-"""Work spread over the machines of a Dask cluster, in the shape of ``workers.parallel``.
+"""Work spread over the machines of a Dask cluster, in the shape of ``processes.parallel``.
 
 The scheduler knows which worker holds which task: one that is lost with its worker is given
 to another, so a worker costs a retry. A task at which worker after worker dies is answered
@@ -28,9 +28,9 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from influx_wrap.compute import arithmetic
+from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
-from influx_wrap.workers import WorkerDied
-from influx_wrap.workspace import versions
+from influx_wrap.run.workspace import versions
 
 if TYPE_CHECKING:
     from distributed import Client, Future

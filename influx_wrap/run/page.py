@@ -23,10 +23,10 @@ from influx_wrap.calibrate import kernels
 from influx_wrap.calibrate.points import fit_points
 from influx_wrap.calibrate.pose import NO_BOW, PoseError, estimate_poses
 from influx_wrap.calibrate.problem import pack
-from influx_wrap.campaign import by_number
+from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult
-from influx_wrap.flight_review import REVIEW_PAGE
+from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.files import read_json
@@ -35,9 +35,9 @@ from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, bow_basis
 from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
-from influx_wrap.views import CONTACT_PNG, FIGURES
-from influx_wrap.workers import WorkerDied, parallel
-from influx_wrap.workspace import Workspace, file_hash
+from influx_wrap.run.campaign import by_number
+from influx_wrap.run.views import CONTACT_PNG, FIGURES
+from influx_wrap.run.workspace import Workspace, file_hash
 
 Json = dict[str, Any]
 Progress = Callable[[int, int], None]

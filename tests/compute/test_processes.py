@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from influx_wrap.workers import LARGE_BYTES, WorkerDied, parallel
+from influx_wrap.compute.processes import LARGE_BYTES, WorkerDied, parallel
 
 
 def square_or_die(number: int) -> int:
@@ -164,7 +164,7 @@ WAITS = {
     "threads": """
 import os, signal, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from influx_wrap.workers import completed
+from influx_wrap.compute.processes import completed
 
 def interrupted_here():
     time.sleep(0.5)
@@ -178,7 +178,7 @@ except KeyboardInterrupt:
 """,
     "processes": """
 import os, signal, threading, time
-from influx_wrap.workers import parallel
+from influx_wrap.compute.processes import parallel
 
 def interrupted_here():
     time.sleep(2)
@@ -215,13 +215,13 @@ def test_ctrl_c_is_not_lost_while_a_worker_is_started(monkeypatch: pytest.Monkey
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from influx_wrap.workers import parallel\n"
-        "from tests.test_workers import say_and_sleep\n"
+        "from influx_wrap.compute.processes import parallel\n"
+        "from tests.compute.test_processes import say_and_sleep\n"
         "if __name__ == '__main__': list(parallel(say_and_sleep, [Path(sys.argv[1])], 1))\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     path = tmp_path / "pid"
     parent = subprocess.Popen([sys.executable, script, path], env=environment)

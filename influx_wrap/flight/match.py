@@ -2,7 +2,7 @@
 
 The times propose which belong together (``observe.pairing``), a camera fitted to the pairs
 confirms or contradicts it (``calibrate.one_view``), and where anything is left over or in
-doubt a person decides: by a review (``flight_review``), or by accepting the proposal. What
+doubt a person decides: by a review (``review``), or by accepting the proposal. What
 was decided becomes a point cloud, scaled into the unit sphere, seen in one view.
 """
 
@@ -422,7 +422,7 @@ def forget_experiment(folder: Path) -> None:
 def _truth_of_pairs(
     truth: FlightTruth, matched: MatchedFlight, observations: Observations, centre_m: FloatArray
 ) -> Truth:
-    """The answer, with the centres' noise as it is in this footage (see ``recordings``)."""
+    """The answer, with the centres' noise as it is in this footage (see ``run.recordings``)."""
     assert isinstance(observations.target, PointCloud)
     numbers, unit_m = matched.usable.readings, observations.target.unit_m
     exact = truth.of_readings(numbers, centre_m, unit_m, 0.0)

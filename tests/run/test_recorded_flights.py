@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from influx_wrap import campaign
 from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -16,11 +15,12 @@ from influx_wrap.formats.files import read_json
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.truth import Noise
-from influx_wrap.nights import NightFootage, plan_night
 from influx_wrap.observe import flashes as flash_detector
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.recordings import ObservedFlight, observe_flight
-from influx_wrap.simulation import film, simulations
+from influx_wrap.run import campaign
+from influx_wrap.run.recordings import ObservedFlight, observe_flight
+from influx_wrap.synth.film.night import NightFootage, plan_night
+from influx_wrap.synth.film.simulation import film, simulations
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 

@@ -1,0 +1,1 @@
+"""A whole lens: from footage or a simulation to its results, its table and its page."""
