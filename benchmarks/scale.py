@@ -31,7 +31,8 @@ from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
-from influx_wrap.run.campaign import Job, Parcel, pack, simulated_jobs, work_on_parcel
+from influx_wrap.run.campaign import Parcel, pack, work_on_parcel
+from influx_wrap.run.jobs import Job, simulated_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 
@@ -106,7 +107,7 @@ def _measured(parcel: Parcel) -> tuple[Cost, Mapping[str, bytes]]:
     start = time.process_time()
     outcomes, made = work_on_parcel(parcel)
     seconds = time.process_time() - start
-    assert all(outcome.record["status"] == "ok" for outcome in outcomes), outcomes
+    assert all(outcome.record.result is not None for outcome in outcomes), outcomes
     return Cost(seconds, len(pickle.dumps(parcel)), len(pickle.dumps((outcomes, made)))), made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,13 +17,7 @@ from influx_wrap.calibrate.points import fit_points
 from influx_wrap.calibrate.pose import PoseError, estimate_poses
 from influx_wrap.calibrate.problem import Problem, pack
 from influx_wrap.calibrate.recipe import Recipe
-from influx_wrap.calibrate.result import (
-    Calibration,
-    CalibrationError,
-    ResidualStatistics,
-    RolloutReport,
-    ViewReport,
-)
+from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import (
     Progress,
     principal_point_drift_percent,
@@ -35,6 +28,7 @@ from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.errors import InputError
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.result import ResidualStatistics, RolloutReport, Selected, ViewReport
 from influx_wrap.model.target import PointCloud, is_planar
 
 _INITIALISERS = {"single": initialise.single, "fixed-point": initialise.fixed_point}
@@ -309,7 +303,7 @@ def _calibration(
     start: _Start,
     fit: _Fit,
     best: _BestFit,
-    selected: int | Literal["batch", "initialization"],
+    selected: Selected,
     rollouts: tuple[RolloutReport, ...],
     warnings: list[str],
 ) -> Calibration:
@@ -332,6 +326,7 @@ def _calibration(
     return Calibration(
         recipe=start.recipe,
         seed=start.seed,
+        poses=fit.poses,
         image_size=image_size,
         focal_start_px=start.focal_px,
         intrinsics=intrinsics,

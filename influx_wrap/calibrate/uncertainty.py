@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from influx_wrap.model.intrinsics import (
@@ -13,6 +11,7 @@ from influx_wrap.model.intrinsics import (
     project_with_jacobians,
     unproject,
 )
+from influx_wrap.model.result import ProjectionUncertainty
 
 
 def inverse_information(information: FloatArray) -> FloatArray:
@@ -27,22 +26,6 @@ def inverse_information(information: FloatArray) -> FloatArray:
     inverse = (vectors / values) @ vectors.T
     result: FloatArray = inverse * scale[:, None] * scale[None, :]
     return (result + result.T) / 2
-
-
-@dataclass(frozen=True)
-class ProjectionUncertainty:
-    """Standard deviation of projected points over the image, worst direction, in pixels.
-
-    ``worst_px`` and ``median_px`` are for directions known up to a common small
-    rotation: a shift of the principal point and a turn of the camera look alike, and
-    only what a turn cannot undo matters to users of the picture. The ``fixed`` values
-    are for a camera whose orientation is known exactly.
-    """
-
-    worst_px: float
-    median_px: float
-    fixed_worst_px: float
-    fixed_median_px: float
 
 
 def projection_uncertainty(

@@ -24,10 +24,8 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import check_writable, write_json
-from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.workspace import file_hash, provenance
+from influx_wrap.run.experiment import ExperimentFiles, calibrate_files
 
 SHOW_PROGRESS_AFTER_S = 2.0
 
@@ -98,37 +96,23 @@ def command(
     start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
     calibrator.check(chosen)
-    observations = read_observations(coords, successes, read_target(target), size)
-    check_writable(out)
-    made_from = provenance(
-        recipe=chosen.as_dict(),
-        seed=seed,
-        inputs={
-            "target": file_hash(target),
-            "coords": file_hash(coords),
-            "successes": file_hash(successes),
-        },
-        focal_px=start_px,
-        image_size=list(size),
-        **calibrator.provenance(),
-    )
+    files = ExperimentFiles(target, coords, successes, size)
     try:
         with _LateProgress(chosen.rollouts) as progress:
-            answer = calibrator.calibrate(
-                observations,
-                chosen,
+            result = calibrate_files(
+                files,
+                out,
+                recipe=chosen,
+                engine=calibrator,
                 name=f"{out.stem}-{engine}",
                 focal_px=start_px,
                 seed=seed,
                 progress=progress.update,
             )
     except CalibrationError as error:
-        write_json(out, {**error.as_dict(), "provenance": made_from})
         click.echo(f"Failed: {error}", err=True)
         raise click.exceptions.Exit(1) from None
-    record = {**answer.as_dict(), "provenance": made_from}
-    write_json(out, record)
-    answers().print(calibration_summary(record))
+    answers().print(calibration_summary(result))
     print_written(out)
 
 

@@ -26,7 +26,7 @@ from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
-from influx_wrap.report.table_figure import draw_intrinsics, draw_left_out, draw_regions
+from influx_wrap.report.table_figure import draw_all_left_out, draw_intrinsics, draw_regions
 from influx_wrap.run.table import Built, table_from_run, table_from_selection
 
 SCHEME = click.Choice(SCHEMES)
@@ -155,24 +155,8 @@ def crossval(table_file: Path, figure: Path | None) -> None:
     print_judgements(table, judgements)
     if figure is not None:
         with waiting.status("drawing"):
-            _draw_left_out(table, judgements, figure)
+            draw_all_left_out(table, judgements, figure)
         answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
-
-
-def draw_table(table: Table, judgements: list[Judgement], folder: Path) -> None:
-    """All pictures of a table, as far as there is something to see."""
-    _draw_left_out(table, judgements, folder)
-    if len(table.columns) > 1:
-        [lookup] = [judged.lookup for judged in judgements if judged.scheme == DEFAULT]
-        draw_regions(lookup, folder / "regions.png")
-        draw_intrinsics(lookup, folder / "intrinsics.png")
-
-
-def _draw_left_out(table: Table, judgements: list[Judgement], folder: Path) -> None:
-    make_folder(folder)
-    for judgement in judgements:
-        if judgement.judged:
-            draw_left_out(table, judgement, folder / f"left_out_{judgement.scheme}.png")
 
 
 def print_judgements(table: Table, judgements: list[Judgement]) -> None:

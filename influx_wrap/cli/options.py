@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.experiment import Plan
-from influx_wrap.plan import make_plan
+from influx_wrap.plan.by_name import plan_by_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -150,8 +149,7 @@ def recipe_options(function: F) -> F:
 
 def planned(catalogue: Path | None, lens: str, camera: str) -> Plan:
     """The plan of a lens on a camera, both by name."""
-    known = load_catalogue(catalogue)
-    return make_plan(known.lens(lens), known.camera(camera), known.boards.values())
+    return plan_by_name(lens, camera, catalogue)
 
 
 def as_settings(pairs: tuple[tuple[str, str], ...], rollouts: int | None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from rich.table import Table
 from influx_wrap.evaluate.cells import SHOWN, CellResult, percent_errors, rms_over_bound
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.result import CalibrationResult
 
 PLAIN_WIDTH = 110
 """Characters per line where there is no terminal to ask, in a log for instance."""
@@ -51,34 +52,33 @@ def plan_totals(plan: Plan) -> str:
     return f"{len(plan.cells)} experiments: {listed}."
 
 
-def calibration_summary(record: Mapping[str, Any]) -> RenderableType:
+def calibration_summary(result: CalibrationResult) -> RenderableType:
     """A result as a person reads it."""
     table = _table("intrinsics")
     table.add_column("")
     table.add_column("value", justify="right")
     table.add_column("± sigma", justify="right")
-    for name in NAMES:
+    values = zip(NAMES, result.intrinsics.array.tolist(), result.sigma.tolist(), strict=True)
+    for name, value, sigma in values:
         digits = 3 if name in SHOWN else 6
-        value, sigma = record["intrinsics"][name], record["sigma"][name]
         table.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
-    views, residuals = record["views"], record["residuals"]
-    projection = record["projection_uncertainty_px"]
-    reasons = Counter(view["reason"] for view in views["list"] if not view["used"])
+    projection, residuals = result.projection_uncertainty, result.residuals
+    reasons = Counter(view.reason for view in result.views if not view.used)
     lines = [
-        f"projection uncertainty: median {projection['median']:.3f} px, "
-        f"worst {projection['worst']:.3f} px over the image",
-        f"views: {views['used']} of {views['total']} used, "
-        f"{views['corners_removed']} corners removed",
+        f"projection uncertainty: median {projection.median_px:.3f} px, "
+        f"worst {projection.worst_px:.3f} px over the image",
+        f"views: {len(result.views_used)} of {len(result.views)} used, "
+        f"{result.n_corners_removed} corners removed",
         *(f"  {count} not used: {reason}" for reason, count in reasons.most_common()),
-        f"residuals: {residuals['rms_px']:.4f} px rms per axis over {residuals['corners']} "
-        f"corners, largest {residuals['max_px']:.2f} px",
-        f"corner noise: {record['corner_sigma_px']:.4f} px",
-        f"answer: {_selected(record['selected'], len(record['rollouts']))}",
+        f"residuals: {residuals.rms_px:.4f} px rms per axis over {residuals.corners} "
+        f"corners, largest {residuals.max_px:.2f} px",
+        f"corner noise: {result.corner_sigma_px:.4f} px",
+        f"answer: {_selected(result.selected, len(result.rollouts))}",
     ]
-    if record["bow_m"] is not None:
-        bow = ", ".join(f"{1e3 * value:.3f}" for value in record["bow_m"])
+    if result.bow_m is not None:
+        bow = ", ".join(f"{1e3 * value:.3f}" for value in result.bow_m)
         lines.append(f"board bent by (mm along x, along y, twist): {bow}")
-    lines += [f"[yellow]warning:[/] {escape(text)}" for text in record["warnings"]]
+    lines += [f"[yellow]warning:[/] {escape(text)}" for text in result.warnings]
     return Group(table, *lines)
 
 

@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,20 +76,6 @@ class RunReport:
         """Plain data for a result file."""
         sigma = None if self.sigma is None else dict(zip(NAMES, self.sigma.tolist(), strict=True))
         return {"seed": self.seed, "sigma": sigma, "failure": self.failure}
-
-
-@dataclass(frozen=True, eq=False)
-class KalibrCalibration(Calibration):
-    """A ``Calibration`` whose rollouts are runs of Kalibr."""
-
-    runs: tuple[RunReport, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for ``result.json``; what Kalibr does not tell is null."""
-        record = super().as_dict()
-        for rollout in record["rollouts"]:
-            rollout |= dict.fromkeys(("views_used", "corners_removed", "restarts"))
-        return record | {"engine": {"name": "kalibr", "runs": [r.as_dict() for r in self.runs]}}
 
 
 @dataclass(frozen=True)
@@ -165,7 +151,7 @@ class KalibrEngine:
         focal_px: float | None,
         seed: int,
         progress: Progress | None = None,
-    ) -> KalibrCalibration:
+    ) -> Calibration:
         """Calibrate one experiment in the folder ``name``; its runs are ``rollout-000`` and on."""
         self.check(recipe)
         reports: list[RunReport] = []
@@ -188,9 +174,14 @@ class KalibrEngine:
             return [rollout for rollout, _ in answers]
 
         answer = calibrate(observations, recipe, focal_px=focal_px, seed=seed, orders=orders)
-        values = {field.name: getattr(answer, field.name) for field in fields(Calibration)}
-        values["warnings"] = (*answer.warnings, *_warnings(answer, reports, name))
-        return KalibrCalibration(**values, runs=tuple(reports))
+        # Of its rollouts a Kalibr tells nothing but the intrinsics.
+        untold: Any = dict.fromkeys(("views_used", "corners_removed", "restarts"))
+        return replace(
+            answer,
+            rollouts=tuple(replace(rollout, **untold) for rollout in answer.rollouts),
+            warnings=(*answer.warnings, *_warnings(answer, reports, name)),
+            engine={"name": "kalibr", "runs": [report.as_dict() for report in reports]},
+        )
 
     def provenance(self) -> dict[str, Any]:
         """Which Kalibr it is."""

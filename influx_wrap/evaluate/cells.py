@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+from influx_wrap.model.record import CellRecord
 
 SHOWN = ("fx", "fy", "cx", "cy")
 """The parameters a summary is about."""
@@ -42,21 +43,21 @@ class CellResult:
     bound: Mapping[str, float] | None
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> CellResult:
-        """From the content of a ``result.json`` or ``failure.json``."""
-        cell, truth = record["cell"], record["truth"]
-        ok = record["status"] == "ok"
+    def of(cls, record: CellRecord) -> CellResult:
+        """From a cell's record."""
+        cell, truth, result, failure = record.cell, record.truth, record.result, record.failure
+        sigma = None if result is None else dict(zip(NAMES, result.sigma.tolist(), strict=True))
         return cls(
-            cell=cell["name"],
-            lfl_mm=cell["lfl_mm"],
-            fd_m=None if cell["fd_m"] is None else float(cell["fd_m"]),
-            target=cell["target"],
-            reason=None if ok else f"{record['stage']}: {record['reason']}",
-            selected=record["selected"] if ok else None,
-            intrinsics=Intrinsics.from_mapping(record["intrinsics"]) if ok else None,
-            sigma=record["sigma"] if ok else None,
-            truth=Intrinsics.from_mapping(truth["intrinsics"]) if truth else None,
-            bound=truth["bound"] if truth else None,
+            cell=cell.name,
+            lfl_mm=cell.lfl_mm,
+            fd_m=cell.fd_m,
+            target=cell.target,
+            reason=None if failure is None else f"{failure.stage}: {failure.reason}",
+            selected=None if result is None else result.selected,
+            intrinsics=None if result is None else result.intrinsics,
+            sigma=sigma,
+            truth=None if truth is None else truth.intrinsics,
+            bound=None if truth is None else truth.bound,
         )
 
     @property

@@ -11,10 +11,9 @@ from __future__ import annotations
 import base64
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,8 @@ from influx_wrap.formats.files import write_text
 from influx_wrap.formats.influx import LensSettings
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, project
+from influx_wrap.model.record import CellRecord
+from influx_wrap.model.result import CalibrationResult, Json, RolloutReport, ViewReport
 from influx_wrap.observe.coverage import name_parts
 from influx_wrap.report.page import page
 
@@ -40,8 +41,6 @@ DISTORTION_COLUMNS = 25
 SAME_SETTING = 0.05
 """How far, as a share, an experiment may be from the planned setting it is named after."""
 CHANCE_OF_ARROW = 0.05
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,10 @@ class Picture:
 
 
 def write_run_page(
-    path: Path, settings: LensSettings | None, records: Sequence[Json], cells: Sequence[Json]
+    path: Path,
+    settings: LensSettings | None,
+    records: Sequence[CellRecord],
+    cells: Sequence[Json],
 ) -> None:
     """Write the page of the experiments ``cells``, each as ``cell_data`` gives it.
 
@@ -78,8 +80,8 @@ def write_run_page(
         cell | {"place": _place(result, settings), "made": kind}
         for cell, result, kind in zip(cells, results, kinds, strict=True)
     ]
-    lens = next((name for name in _known(records, "lens")), "an unknown lens")
-    camera = next((name for name in _known(records, "camera")), None)
+    lens = next((record.cell.lens for record in records if record.cell.lens), "an unknown lens")
+    camera = next((record.cell.camera for record in records if record.cell.camera), None)
     data = {
         "lens": lens,
         "camera": camera,
@@ -95,20 +97,15 @@ def write_run_page(
     write_text(path, page("run", title, data, figures=True, scripts=SCRIPTS))
 
 
-def cell_data(record: Mapping[str, Any], seen: Seen | str, pictures: Sequence[Picture]) -> Json:
+def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[Picture]) -> Json:
     """What the page knows of one experiment.
 
-    ``record`` is a ``result.json`` or ``failure.json``; ``seen`` may be a sentence instead,
-    which says why the corners are not known.
+    ``seen`` may be a sentence instead, which says why the corners are not known.
     """
-    cell = record["cell"]
-    made = record["provenance"]
+    cell, made = record.cell.as_dict(), record.provenance
     data: Json = {
-        "name": cell["name"],
-        "lfl_mm": cell["lfl_mm"],
-        "fd_m": cell["fd_m"],
-        "target": cell["target"],
-        "ok": record["status"] == "ok",
+        **{key: cell[key] for key in ("name", "lfl_mm", "fd_m", "target")},
+        "ok": record.failure is None,
         "seed": made.get("seed"),
         "inputs": made.get("inputs", {}),
         "pictures": [_picture(picture) for picture in pictures],
@@ -118,38 +115,41 @@ def cell_data(record: Mapping[str, Any], seen: Seen | str, pictures: Sequence[Pi
     else:
         data["size"] = list(seen.image_size)
         data["coverage"] = coverage(seen.uv, seen.image_size)
-    if not data["ok"]:
-        return data | {key: record[key] for key in ("stage", "reason", "advice")}
-
-    intrinsics = Intrinsics.from_mapping(record["intrinsics"])
-    width, height = record["image_size"]
-    size = (width, height)
-    truth, sigma_px = record["truth"], record["corner_sigma_px"]
-    data |= {
-        "size": [width, height],
-        "values": _values(record),
-        "intrinsics": intrinsics.array.tolist(),
-        "sigma": _of_all(record["sigma"]),
-        "truth": _of_all(truth["intrinsics"]) if truth else None,
-        "bound": _of_all(truth["bound"]) if truth and truth["bound"] else None,
-        "selected": record["selected"],
-        "projection": record["projection_uncertainty_px"],
-        "cornerSigma": sigma_px,
-        "bow_m": record["bow_m"],
-        "warnings": record["warnings"],
-        "stated": record["residuals"],
-        "uncertainty": _uncertainty(intrinsics, np.array(record["covariance"]), size),
-        "distortion": distortion(intrinsics, size),
-        "rollouts": rollouts(record["rollouts"], intrinsics),
-        **_views(record["views"]["list"]),
-        "stages": [
-            [name, values if name == "focal_px" else _of_all(values)]
-            for name, values in record["stages"].items()
-        ],
-    }
+    result = record.result
+    if result is None:
+        assert record.failure is not None
+        return data | asdict(record.failure)
+    data |= _answer(record, result)
     if not isinstance(seen, str) and seen.residuals is not None:
-        data["residuals"] = _residuals(seen.uv, seen.residuals, size, sigma_px)
+        data["residuals"] = _residuals(
+            seen.uv, seen.residuals, result.image_size, result.corner_sigma_px
+        )
     return data
+
+
+def _answer(record: CellRecord, result: CalibrationResult) -> Json:
+    """What the page knows of a result."""
+    intrinsics, size, truth = result.intrinsics, result.image_size, record.truth
+    stages = [[name, camera.array.tolist()] for name, camera in result.stages.items()]
+    return {
+        "size": list(size),
+        "values": _values(record, result),
+        "intrinsics": intrinsics.array.tolist(),
+        "sigma": result.sigma.tolist(),
+        "truth": truth.intrinsics.array.tolist() if truth else None,
+        "bound": [truth.bound[name] for name in NAMES] if truth and truth.bound else None,
+        "selected": result.selected,
+        "projection": result.projection_uncertainty.as_dict(),
+        "cornerSigma": result.corner_sigma_px,
+        "bow_m": result.bow_m,
+        "warnings": result.warnings,
+        "stated": asdict(result.residuals),
+        "uncertainty": _uncertainty(intrinsics, result.covariance, size),
+        "distortion": distortion(intrinsics, size),
+        "rollouts": rollouts(result.rollouts, intrinsics),
+        **_views(result.views),
+        "stages": [["focal_px", result.focal_start_px], *stages],
+    }
 
 
 def coverage(uv: FloatArray, image_size: tuple[int, int]) -> Json:
@@ -215,7 +215,7 @@ def distortion(intrinsics: Intrinsics, image_size: tuple[int, int]) -> Json:
     }
 
 
-def rollouts(reports: Sequence[Mapping[str, Any]], answer: Intrinsics) -> Json | None:
+def rollouts(reports: Sequence[RolloutReport], answer: Intrinsics) -> Json | None:
     """Intrinsics of the rollouts that converged, relative to the answer, and the fences.
 
     Relative, as single precision would not tell rollouts apart that differ in the eighth digit.
@@ -223,18 +223,18 @@ def rollouts(reports: Sequence[Mapping[str, Any]], answer: Intrinsics) -> Json |
     if not reports:
         return None
     found = [
-        (number, report)
+        (number, report, report.intrinsics)
         for number, report in enumerate(reports)
-        if report["intrinsics"] is not None
+        if report.intrinsics is not None
     ]
-    values = np.array([_of_all(report["intrinsics"]) for _, report in found]).reshape(-1, 8)
+    values = np.array([camera.array for _, _, camera in found]).reshape(-1, 8)
     apart = values - answer.array
     low, high = fences(values[:, :4]) if len(found) else (np.zeros(4), np.zeros(4))
     return {
         "total": len(reports),
-        "numbers": [number for number, _ in found],
+        "numbers": [number for number, _, _ in found],
         "apart": base64.b64encode(apart.astype("<f4").tobytes()).decode(),
-        "inside": [int(report["inside_fences"]) for _, report in found],
+        "inside": [int(report.inside_fences) for _, report, _ in found],
         "fences": np.stack([low - answer.array[:4], high - answer.array[:4]], axis=1).tolist(),
     }
 
@@ -271,36 +271,36 @@ def _uncertainty(
     return {"steps": len(values), "values": _digits(values, 4)}
 
 
-def _views(views: Sequence[Mapping[str, Any]]) -> Json:
+def _views(views: Sequence[ViewReport]) -> Json:
     """Rows of view, reason (its number, -1 of a view used), corners used, removed, and RMS."""
-    counts = Counter(view["reason"] for view in views if not view["used"])
+    counts = Counter(view.reason for view in views if not view.used)
     reasons = [reason for reason, _ in counts.most_common()]
     return {
         "reasons": [[reason, counts[reason]] for reason in reasons],
         "views": [
             [
-                view["view"],
-                -1 if view["used"] else reasons.index(view["reason"]),
-                view["corners_used"],
-                len(view["corners_removed"]),
-                None if view["rms_px"] is None else float(f"{view['rms_px']:.5g}"),
+                view.view,
+                -1 if view.used else reasons.index(view.reason),
+                view.corners_used,
+                len(view.corners_removed),
+                None if view.rms_px is None else float(f"{view.rms_px:.5g}"),
             ]
             for view in views
         ],
     }
 
 
-def _values(record: Mapping[str, Any]) -> Json:
+def _values(record: CellRecord, result: CalibrationResult) -> Json:
     """The numbers that the grid of experiments can show; None where there is no truth."""
-    result = CellResult.of(record)
-    error, over_bound = result.error_percent("fx"), result.error_over_bound("fx")
+    cell = CellResult.of(record)
+    error, over_bound = cell.error_percent("fx"), cell.error_over_bound("fx")
     return {
         "error": None if error is None else abs(error),
         "overBound": None if over_bound is None else abs(over_bound),
-        "sigma": result.sigma_percent("fx"),
-        "projection": record["projection_uncertainty_px"]["median"],
-        "rms": record["residuals"]["rms_px"],
-        "views": record["views"]["used"],
+        "sigma": cell.sigma_percent("fx"),
+        "projection": result.projection_uncertainty.median_px,
+        "rms": result.residuals.rms_px,
+        "views": len(result.views_used),
     }
 
 
@@ -325,14 +325,14 @@ def _facts(results: Sequence[CellResult]) -> list[str]:
     return facts
 
 
-def _made(records: Sequence[Json]) -> tuple[list[Json], list[int]]:
+def _made(records: Sequence[CellRecord]) -> tuple[list[Json], list[int]]:
     """What was used to make results (versions, recipe, engine), each once, and whose is which."""
     made: list[Json] = []
     kinds = []
     for record in records:
         one = {
             key: value
-            for key, value in record["provenance"].items()
+            for key, value in record.provenance.items()
             if key not in ("inputs", "seed", "simulation")
         }
         if one not in made:
@@ -356,18 +356,10 @@ def _place(result: CellResult, settings: LensSettings | None) -> list[int] | Non
     return [zoom, focus]
 
 
-def _known(records: Sequence[Json], key: str) -> list[str]:
-    return [record["cell"][key] for record in records if record["cell"].get(key)]
-
-
 def _picture(picture: Picture) -> list[str]:
     if picture.jpeg is None:
         return [picture.path]
     return [picture.path, "data:image/jpeg;base64," + base64.b64encode(picture.jpeg).decode()]
-
-
-def _of_all(values: Mapping[str, float]) -> list[float]:
-    return [values[name] for name in NAMES]
 
 
 def _parts(image_size: tuple[int, int], columns: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from influx_wrap.formats.files import make_folder
 from influx_wrap.lut.judge import Judgement
 from influx_wrap.lut.lookup import Lookup
+from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.model.intrinsics import NAMES, FloatArray
 from influx_wrap.model.table import Table
 from influx_wrap.report.grid import save_figure
@@ -142,3 +145,20 @@ def _norm(errors: FloatArray) -> Normalize:
     if not positive.size:
         return Normalize(0, 1)
     return LogNorm(positive.min() / 1.01, positive.max() * 1.01)
+
+
+def draw_table(table: Table, judgements: Sequence[Judgement], folder: Path) -> None:
+    """All pictures of a table, as far as there is something to see."""
+    draw_all_left_out(table, judgements, folder)
+    if len(table.columns) > 1:
+        [lookup] = [judged.lookup for judged in judgements if judged.scheme == DEFAULT]
+        draw_regions(lookup, folder / "regions.png")
+        draw_intrinsics(lookup, folder / "intrinsics.png")
+
+
+def draw_all_left_out(table: Table, judgements: Sequence[Judgement], folder: Path) -> None:
+    """What each scheme says of the experiments left out, a picture each in ``folder``."""
+    make_folder(folder)
+    for judgement in judgements:
+        if judgement.judged:
+            draw_left_out(table, judgement, folder / f"left_out_{judgement.scheme}.png")

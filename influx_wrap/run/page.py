@@ -1,45 +1,41 @@
 """The report of a run's folder: its records, and what the experiments' files add to them.
 
-A record says how large the residuals of a calibration are, not where they point. They are
-found again from the corners that it names as used: the poses that fit them best at its
-intrinsics, on the bent board or among the measured points that its answer was found with. An
-experiment whose files are gone, or are not those of the record any more, is shown without.
+A record says how large the residuals of a calibration are, not where they point. That follows
+from the poses that lie beside it and the corners that it names as used. An experiment whose
+files are gone, or are not those of the record any more, is shown without.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from influx_wrap.calibrate import kernels
-from influx_wrap.calibrate.points import fit_points
-from influx_wrap.calibrate.pose import NO_BOW, PoseError, estimate_poses
-from influx_wrap.calibrate.problem import pack
 from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.formats.poses import POSES, read_poses
+from influx_wrap.model.intrinsics import FloatArray, project
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import PointCloud, bow_basis
+from influx_wrap.model.pose import transform
+from influx_wrap.model.record import CellRecord, CellSetting
+from influx_wrap.model.result import CalibrationResult, Failure, Json
+from influx_wrap.model.target import bow_basis
 from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
-from influx_wrap.run.campaign import by_number
+from influx_wrap.run.jobs import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace, file_hash
 
-Json = dict[str, Any]
 Progress = Callable[[int, int], None]
 """Hears how many experiments of how many are done."""
 
@@ -70,7 +66,7 @@ class _Task:
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    record: Json
+    record: CellRecord
     data: Json
 
 
@@ -104,44 +100,24 @@ def write_report(
 
 
 def used_residuals(
-    observations: Observations, record: Mapping[str, Any]
+    observations: Observations, result: CalibrationResult, poses: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Pixels (n, 2) and residuals (n, 2) in pixels of the corners that a result is made from.
 
-    Equal to those of the calibration itself where poses are a function of the intrinsics: of
-    the initialisation, and of Kalibr's runs. A rollout's and a batch's poses were found along
-    with the intrinsics, to the tolerance at which they stopped.
+    ``poses`` (V, 12) are the calibration's; a board that was found bent is bent here, too.
     """
-    views = record["views"]["list"]
-    if [view["view"] for view in views] != observations.view_ids.tolist():
-        raise InputError("its views are not those of the result.")
-    used = np.array([view["used"] for view in views], dtype=bool)
-    valid = observations.valid.copy()
-    for index, view in enumerate(views):
-        valid[index, view["corners_removed"]] = False
-    theta = Intrinsics.from_mapping(record["intrinsics"]).array
-    target = observations.target
-    is_batch = record["selected"] == "batch"
-    if is_batch and record["bow_m"] is not None:
-        bent = target.points.copy()
-        bent[:, 2] += bow_basis(target.points) @ np.array(record["bow_m"])
-        target = PointCloud(bent)
-    chosen = Observations(
-        target, observations.uv[used], valid[used], observations.image_size,
-        observations.view_ids[used],
-    )  # fmt: skip
-    problem = pack(chosen)
-    poses = estimate_poses(problem, theta)
-    if is_batch and isinstance(target, PointCloud) and target.covariance is not None:
-        # What counts is how well each point is known; the answer is where it was before.
-        poses = fit_points(
-            target.points, target.covariance, chosen.uv, chosen.valid, theta, poses,
-            sigma_px=record["corner_sigma_px"],
-        ).poses  # fmt: skip
-    residuals = kernels.residuals(
-        theta, NO_BOW, poses, problem.data, problem.count, problem.first
-    )[problem.point >= 0]  # fmt: skip
-    return chosen.uv[chosen.valid], residuals
+    used = np.array([view.used for view in result.views], dtype=bool)
+    valid = observations.valid & used[:, None]
+    for index, view in enumerate(result.views):
+        valid[index, list(view.corners_removed)] = False
+    points = observations.target.points
+    if result.selected == "batch" and result.bow_m is not None:
+        points = (
+            points + np.array([0, 0, 1]) * (bow_basis(points) @ np.array(result.bow_m))[:, None]
+        )
+    rotations, translations = poses[:, :9].reshape(-1, 3, 3), poses[:, 9:]
+    projected, _ = project(result.intrinsics, transform(rotations, translations, points))
+    return observations.uv[valid], (observations.uv - projected)[valid]
 
 
 def _tasks(workspace: Workspace, data: Path | None) -> list[_Task]:
@@ -182,14 +158,13 @@ def _died(task: _Task, how: WorkerDied) -> _Shown:
     return _show(task, lambda _: reason)
 
 
-def _show(task: _Task, look: Callable[[Mapping[str, Any]], Seen | str]) -> _Shown:
+def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
     try:
-        record = dict(read_json(task.record).values)
+        record = CellRecord.from_dict(read_json(task.record).values)
         with threadpool_limits(limits=1):
             shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
         # What the page will be made of, here, where one experiment's fault is no other's.
-        CellResult.of(record)
-        json.dumps([shown.data, record["provenance"]], allow_nan=False)
+        json.dumps([shown.data, record.provenance], allow_nan=False)
         return shown
     except InputError as error:
         return _unreadable(task, str(error).replace(f"{task.record.parent}/", "").rstrip("."))
@@ -199,35 +174,35 @@ def _show(task: _Task, look: Callable[[Mapping[str, Any]], Seen | str]) -> _Show
 
 
 def _unreadable(task: _Task, reason: str) -> _Shown:
-    cell = dict.fromkeys(("lens", "camera", "target", "lfl_mm", "fd_m")) | {"name": task.cell}
-    record: Json = {
-        "status": "failed",
-        "stage": "report",
-        "reason": reason,
-        "advice": "Give the same run command again: it is calibrated anew.",
-        "cell": cell,
-        "truth": None,
-        "provenance": {},
-    }
+    advice = "Give the same run command again: it is calibrated anew."
+    failure = Failure("report", reason, advice)
+    record = CellRecord(CellSetting(task.cell, None), None, failure, {})
     return _Shown(record, cell_data(record, "The result cannot be read.", ()))
 
 
-def _seen(task: _Task, record: Mapping[str, Any]) -> Seen | str:
+def _seen(task: _Task, record: CellRecord) -> Seen | str:
     """The corners of an experiment, or a sentence that says why they are not known."""
     if not (task.folder / files.EXPERIMENT).exists():
         return "The experiment's files are not here: residuals and coverage are not known."
     for name in (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES):
-        stated = record["provenance"]["inputs"].get(name)
+        stated = record.provenance["inputs"].get(name)
         with suppress(InputError):
             if stated is not None and file_hash(task.folder / name) != stated:
                 return f"{name} has changed since: residuals and coverage are not known."
     try:
         observations = read_experiment(task.folder).observations
-        if record["status"] != "ok":
+        if record.result is None:
             return Seen(observations.image_size, observations.uv[observations.valid], None)
-        return Seen(observations.image_size, *used_residuals(observations, record))
-    except (InputError, PoseError, np.linalg.LinAlgError) as error:
-        reason = str(error).replace(f"{task.folder}/", "").rstrip(".")
+        views = [view.view for view in record.result.views]
+        if views != observations.view_ids.tolist():
+            raise InputError("its views are not those of the result.")
+        poses = read_poses(task.record.parent / POSES, views)
+        return Seen(observations.image_size, *used_residuals(observations, record.result, poses))
+    except InputError as error:
+        reason = str(error)
+        for folder in (task.folder, task.record.parent):
+            reason = reason.replace(f"{folder}/", "")
+        reason = reason.rstrip(".")
         return f"Residuals and coverage are not known: {reason}."
 
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.lut.kernels import IntArray
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table, grid_of
-from influx_wrap.run.workspace import Workspace, file_hash
+from influx_wrap.run.workspace import EDITED, Workspace, file_hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +69,29 @@ class _LeftOut(Exception):
 def _row(name: str, path: Path) -> tuple[_Row, str]:
     """An experiment of a run, and of which lens it is."""
     try:
-        file = read_json(path)
-        result = CellResult.of(file.values)
-        if result.intrinsics is None or result.lfl_mm is None or result.fd_m is None:
-            raise _LeftOut(result.reason or "its lens setting is not known")
-        if math.isinf(result.fd_m):
-            raise _LeftOut("it is focused at infinity, where tables go on by themselves")
-        values = np.array([getattr(result.intrinsics, key) for key in NAMES])
-        covariance = file.rows("covariance", len(NAMES))
-        lens = file.record("cell").text("lens")
-    except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        record = CellRecord.from_dict(read_json(path).values)
+    except EDITED as error:
         # A file that somebody has edited; the same run command makes it anew.
         raise _LeftOut(f"{path.name} is no result ({type(error).__name__}: {error})") from None
-    place, is_drone = place_of(name), result.target == "drone"
-    return _Row(name, result.lfl_mm, result.fd_m, is_drone, place, values, covariance), lens
+    cell, result = record.cell, record.result
+    if record.failure is not None:
+        raise _LeftOut(f"{record.failure.stage}: {record.failure.reason}")
+    if result is None or cell.lfl_mm is None or cell.fd_m is None:
+        raise _LeftOut("its lens setting is not known")
+    if math.isinf(cell.fd_m):
+        raise _LeftOut("it is focused at infinity, where tables go on by themselves")
+    return (
+        _Row(
+            name,
+            cell.lfl_mm,
+            cell.fd_m,
+            cell.target == "drone",
+            place_of(name),
+            result.intrinsics.array,
+            result.covariance,
+        ),
+        cell.lens or "",
+    )
 
 
 def table_from_selection(path: Path, lens: str, camera: Camera) -> Built:

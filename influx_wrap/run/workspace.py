@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, TextIO
 
 from influx_wrap import __version__
+from influx_wrap.calibrate.result import Calibration
 from influx_wrap.compute import arithmetic
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
@@ -32,6 +33,13 @@ from influx_wrap.formats.files import (
     remove_leftovers,
     write_json,
 )
+from influx_wrap.formats.influx import lens_settings, write_lens_settings
+from influx_wrap.formats.poses import POSES, write_poses
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.record import CellRecord
+
+EDITED = (InputError, KeyError, TypeError, ValueError, AttributeError)
+"""What reading a record may raise that somebody has edited, or another version wrote."""
 
 LIBRARIES = {
     "numpy": "numpy",
@@ -149,6 +157,10 @@ class Workspace:
         """Why a cell's calibration gave nothing."""
         return self.root / "cells" / cell / "failure.json"
 
+    def poses(self, cell: str) -> Path:
+        """Where the target is in each view of a cell."""
+        return self.root / "cells" / cell / POSES
+
     def records(self) -> dict[str, Path]:
         """What each cell's calibration gave, by the cell's name: a result, or else a failure."""
         names = sorted({path.parent.name for path in self.root.glob("cells/*/*.json")})
@@ -201,21 +213,36 @@ class Workspace:
                 f"{self.root} is in use by another run. Wait for its end, or choose another --out."
             ) from None
 
-    def finished(self, cell: str, provenance: Mapping[str, Any]) -> dict[str, Any] | None:
+    def claim(self, plan: Plan) -> None:
+        """Write the plan into the folder, unless the folder is another plan's."""
+        if self.plan.exists() and read_json(self.plan).values != lens_settings(plan):
+            raise InputError(
+                f"{self.root} holds a run with another plan (another lens or catalogue). "
+                "Choose another --out."
+            )
+        write_lens_settings(self.plan, plan)
+
+    def finished(self, cell: str, provenance: Mapping[str, Any]) -> CellRecord | None:
         """The result of a cell if it was made from exactly this, else None."""
         try:
-            record = dict(read_json(self.result(cell)).values)
-        except InputError:
-            return None
-        if record.get("status") != "ok" or record.get("provenance") != provenance:
+            data = read_json(self.result(cell)).values
+            if data.get("status") != "ok" or data.get("provenance") != provenance:
+                return None
+            record = CellRecord.from_dict(data)
+        except EDITED:
             return None
         self.failure(cell).unlink(missing_ok=True)
         return record
 
-    def save(self, cell: str, record: Mapping[str, Any]) -> None:
+    def save(self, record: CellRecord) -> None:
         """Keep what a cell's calibration gave, a result or a failure, in place of older ones."""
+        cell = record.cell.name
         paths = self.result(cell), self.failure(cell)
-        path, other = paths if record["status"] == "ok" else reversed(paths)
+        path, other = reversed(paths) if record.result is None else paths
         make_folder(path.parent)
-        write_json(path, record)
+        self.poses(cell).unlink(missing_ok=True)
+        if isinstance(record.outcome, Calibration):
+            views = [view.view for view in record.outcome.views]
+            write_poses(self.poses(cell), views, record.outcome.poses)
+        write_json(path, record.as_dict())
         other.unlink(missing_ok=True)

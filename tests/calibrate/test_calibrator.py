@@ -59,7 +59,7 @@ def fails(observations: Observations, recipe: Recipe = QUICK["batch"]) -> Calibr
     assert all((failure.stage, failure.reason, failure.advice))
     assert str(failure) == f"{failure.stage}: {failure.reason}. {failure.advice}"
     assert failure.advice.endswith(".")
-    assert json.loads(json.dumps(failure.as_dict())) == {
+    assert json.loads(json.dumps(failure.failure.as_dict())) == {
         "status": "failed",
         "stage": failure.stage,
         "reason": failure.reason,

@@ -11,9 +11,13 @@ from click.testing import CliRunner, Result
 from influx_wrap.cli.main import main
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.schemes import SCHEMES
-from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
+from influx_wrap.model.record import CellSetting
+from influx_wrap.model.result import CalibrationResult, Failure
+from influx_wrap.run.workspace import Workspace
 from tests.cli.conftest import assert_mistake
 from tests.lut.lenses import breathing_table
+from tests.model.records import make_record, make_result
 
 
 def run(*arguments: object) -> Result:
@@ -28,22 +32,19 @@ def lut(tmp_path: Path) -> Path:
 
 
 def make_run(folder: Path) -> None:
-    """What a run leaves behind, with one failure."""
+    """A run's folder with 29 results and a failure."""
     table = breathing_table("canon17")
+    workspace = Workspace(folder)
     for row, name in enumerate(table.names[:30]):
-        cell = {"name": name, "lens": "canon17", "camera": "arri-alexa-mini"}
-        cell |= {"target": "800x600", "lfl_mm": table.lfl_mm[row], "fd_m": table.fd_m[row]}
-        record: dict[str, object] = {"cell": cell, "truth": None}
-        values = dict(zip(NAMES, table.values[row].tolist(), strict=True))
-        if row == 7:
-            record |= {"status": "failed", "stage": "focal", "reason": "no idea"}
-            path = folder / "cells" / name / "failure.json"
-        else:
-            record |= {"status": "ok", "selected": 1, "intrinsics": values, "sigma": values}
-            record["covariance"] = table.covariance[row].tolist()
-            path = folder / "cells" / name / "result.json"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(record))
+        target = "drone" if table.is_drone[row] else "800x600"
+        setting = float(table.lfl_mm[row]), float(table.fd_m[row])
+        cell = CellSetting(name, "canon17", "arri-alexa-mini", target, *setting)
+        outcome: CalibrationResult | Failure = make_result(
+            Intrinsics.from_array(table.values[row]), covariance=table.covariance[row]
+        )
+        if name == "z0f7":
+            outcome = Failure("focal", "no idea", "none")
+        workspace.save(make_record(outcome, cell))
 
 
 def test_a_run_becomes_a_table(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from influx_wrap.cli import report
 from influx_wrap.errors import InputError
+from influx_wrap.run import pipeline
 from influx_wrap.run.workspace import Workspace
 from tests.cli.conftest import Invoke, assert_mistake
 
@@ -80,7 +80,7 @@ def test_a_run_without_its_page_is_a_run(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(report, "write_report", fail)
+    monkeypatch.setattr(pipeline, "write_report", fail)
     command = ("run", "canon17", "--data", data, "--out", copy, "--recipe", "batch")
     result = invoke(*command, "--cells", "z0f9")
     assert result.exit_code == 0, result.output

@@ -22,15 +22,9 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
-from influx_wrap.run.campaign import (
-    Job,
-    Outcome,
-    pack,
-    recorded_jobs,
-    run_campaign,
-    simulated_jobs,
-    work_on_parcel,
-)
+from influx_wrap.run.campaign import pack, run_campaign, work_on_parcel
+from influx_wrap.run.cell import CellOutcome
+from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 from tests.compute.dask_cluster import dask_cluster
@@ -73,7 +67,8 @@ def run(
     jobs: list[Job], workspace: Workspace, cluster: Cluster | None, report: Any = lambda _: None
 ) -> dict[str, dict[str, Any]]:
     stores = {"batch": workspace}
-    return run_campaign(jobs, stores, processes=1, report=report, cluster=cluster)["batch"]
+    records = run_campaign(jobs, stores, processes=1, report=report, cluster=cluster)["batch"]
+    return {cell: record.as_dict() for cell, record in records.items()}
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -86,10 +81,10 @@ def test_a_killed_worker_changes_no_byte(
     local, afar = Workspace(tmp_path / "local"), Workspace(tmp_path / "afar")
     run(jobs_of(TWELVE, local), local, None)
     pids = observer.run(os.getpid)
-    heard: list[Outcome] = []
+    heard: list[CellOutcome] = []
     killed = []
 
-    def report(outcome: Outcome) -> None:
+    def report(outcome: CellOutcome) -> None:
         heard.append(outcome)
         if len(heard) >= 3 and not killed:
             busy = [worker for worker, keys in observer.processing().items() if keys]
@@ -103,14 +98,14 @@ def test_a_killed_worker_changes_no_byte(
     assert all(record["status"] == "ok" for record in records.values())
     assert contents(afar.root) == contents(local.root), "data and cells"
 
-    resumed: list[Outcome] = []
+    resumed: list[CellOutcome] = []
     run(jobs_of(TWELVE, afar), afar, cluster, resumed.append)
     assert [outcome.resumed for outcome in resumed] == [True] * 12
 
 
 def in_this_process(
-    function: Callable[[Job], list[Outcome]], tasks: Sequence[Job], processes: int
-) -> Iterator[tuple[Job, list[Outcome]]]:
+    function: Callable[[Job], list[CellOutcome]], tasks: Sequence[Job], processes: int
+) -> Iterator[tuple[Job, list[CellOutcome]]]:
     for task in tasks:
         yield task, function(task)
 
@@ -132,6 +127,7 @@ def test_recorded_experiments_travel(
         run(recorded_jobs(data, "canon17", "all", [BATCH], 0, workspace), workspace, chosen)
         found[name] = contents(workspace.root)
     assert set(found["local"]) == {
+        "cells/z0f9/poses.csv",
         "cells/z0f9/result.json",
         "cells/z1f9/failure.json",
         "cells/z2f9/failure.json",
@@ -144,7 +140,7 @@ def test_a_parcel_needs_no_common_disk(tmp_path: Path) -> None:
     (simulated,) = jobs_of("z0f9", workspace)
     (there,), made = work_on_parcel(pack(simulated))
     assert not workspace.root.exists()
-    assert there.record["status"] == "ok"
+    assert there.record.result is not None
     folder = tmp_path / "data" / "z0f9"
     folder.mkdir(parents=True)
     for name, data in made.items():
@@ -154,10 +150,10 @@ def test_a_parcel_needs_no_common_disk(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     (again,), nothing = work_on_parcel(parcel)
     assert not nothing
-    made_from = again.record["provenance"]["inputs"]
-    assert made_from == there.record["provenance"]["inputs"]
+    made_from = again.record.provenance["inputs"]
+    assert made_from == there.record.provenance["inputs"]
     assert None not in made_from.values()
-    assert again.record["intrinsics"] == there.record["intrinsics"]
+    assert again.record.as_dict()["intrinsics"] == there.record.as_dict()["intrinsics"]
 
 
 def square_or_fail(number: int) -> int:

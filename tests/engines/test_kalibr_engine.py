@@ -14,9 +14,9 @@ import pytest
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
-from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.engines.kalibr import LocalKalibr
-from influx_wrap.engines.kalibr_engine import KalibrCalibration, KalibrEngine
+from influx_wrap.engines.kalibr_engine import KalibrEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.model.target import PointCloud
@@ -41,7 +41,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def run(engine: KalibrEngine, recipe: Recipe = INFLUX, seed: int = 7) -> KalibrCalibration:
+def run(engine: KalibrEngine, recipe: Recipe = INFLUX, seed: int = 7) -> Calibration:
     return engine.calibrate(SCENE.observations, recipe, name="z0f0", focal_px=FOCAL_PX, seed=seed)
 
 
@@ -129,7 +129,7 @@ def test_bad_runs_cost_only_themselves(engine: Any, tmp_path: Path) -> None:
     misdeeds = ("crash", "kill", "hang", "nothing", "rubbish", "abort", [-5.0, *values[1:]])
     behaviours = {str(7000 + k): misdeed for k, misdeed in enumerate((*misdeeds, values[:7]))}
     answer = run(engine(timeout_s=1.0, by_seed=behaviours), replace(INFLUX, rollouts=10))
-    failures = [report.failure for report in answer.runs]
+    failures = [run["failure"] for run in answer.engine["runs"]]
     assert failures[8:] == [None, None]
     assert failures[0] == "ended with exit code 1 (Initialization of focal length failed)"
     assert failures[1].startswith("was killed, from outside or because memory ran out")
@@ -187,7 +187,7 @@ def test_answers_do_not_depend_on_what_was_there(engine: Any, tmp_path: Path) ->
     theirs = tmp_path / "runs" / "z0f0" / "notes.txt"
     theirs.write_text("mine")
     again = run(engine(), replace(INFLUX, rollouts=2))
-    assert again.runs[0].failure is None
+    assert again.engine["runs"][0]["failure"] is None
     assert again.rollouts[0].intrinsics == first.rollouts[0].intrinsics
     assert not (tmp_path / "runs" / "z0f0" / "rollout-002").exists()
     assert theirs.exists()
@@ -237,7 +237,7 @@ def test_our_own_command_as_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     recipe = replace(INFLUX, rollouts=1)
     answer = run(KalibrEngine(LocalKalibr(), tmp_path / "runs"), recipe)
     alone = calibrate(SCENE.observations, recipe, focal_px=FOCAL_PX, seed=7000)
-    assert answer.runs[0].failure is None
+    assert answer.engine["runs"][0]["failure"] is None
     # Corners travel with nine decimals.
     np.testing.assert_allclose(
         answer.intrinsics.array, alone.intrinsics.array, rtol=1e-6, atol=1e-8
@@ -257,7 +257,7 @@ class TestUpstream:
 
     def test_answer(self, engine: Any, tmp_path: Path, bag: Path) -> None:
         answer = run(engine(help=UPSTREAM_HELP, bag=bag), self.RECIPE)
-        assert [report.failure for report in answer.runs] == [None, None]
+        assert [run["failure"] for run in answer.engine["runs"]] == [None, None]
         told = asked(tmp_path, 1)
         report = tmp_path / "runs/z0f0/rollout-001"
         assert told["arguments"][-2:] == ["--bag", str(report / "film.bag")]

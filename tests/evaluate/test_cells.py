@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,24 +16,21 @@ from influx_wrap.evaluate.cells import (
     totals,
 )
 from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
+from influx_wrap.model.result import Failure
+from tests.model.records import TRUE, make_record, make_result
+
+TRUTH = CellTruth(TRUE, dict.fromkeys(NAMES, 0.5))
 
 
-def record(fx_error: float = 2.0, **changes: Any) -> dict[str, Any]:
-    truth = dict.fromkeys(NAMES, 0.0) | {"fx": 1000.0, "fy": 1000.0, "cx": 500.0, "cy": 400.0}
-    return {
-        "status": "ok",
-        "selected": 7,
-        "intrinsics": truth | {"fx": 1000.0 + fx_error, "cx": 499.0},
-        "sigma": dict.fromkeys(NAMES, 0.5),
-        "cell": {"name": "z0f1", "lfl_mm": 17.0, "fd_m": 2.0, "target": "800x600"},
-        "truth": {"intrinsics": truth, "bound": dict.fromkeys(NAMES, 0.5)},
-        **changes,
-    }
+def record(fx_error: float = 2.0, **changes: Any) -> CellRecord:
+    camera = replace(TRUE, fx=1000.0 + fx_error, cx=499.0)
+    return replace(make_record(make_result(camera), truth=TRUTH), **changes)
 
 
-FAILED = record(status="failed", stage="pose", reason="nothing there")
+FAILED = record(outcome=Failure("pose", "nothing there", "Leave it out."))
 REAL = record(truth=None)
-DRONE = record(6.0, cell={"name": "z0f9", "lfl_mm": 17.0, "fd_m": "inf", "target": "drone"})
+DRONE = record(6.0, cell=CellSetting("z0f9", None, None, "drone", 17.0, math.inf))
 
 
 def test_errors() -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
-from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import write_experiment
 from influx_wrap.formats.influx import write_lens_settings
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
+from influx_wrap.model.result import Failure
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
 from influx_wrap.run.recordings import Setting
@@ -77,24 +77,14 @@ def write_run(root: Path, cells: tuple[str, ...], *, failed: tuple[str, ...] = (
         write_experiment(folder, setting, camera, "canon17", observations, None)
         answer = calibrate(observations, recipe, focal_px=1100.0, seed=3)
         bound = dict(zip(NAMES, (0.8 * answer.sigma).tolist(), strict=True))
-        record = answer.as_dict() | {
-            "cell": _cell(name, target, lfl_mm, fd_m),
-            "truth": {"intrinsics": CAMERA.as_dict(), "bound": bound} if name in settings else None,
-            "provenance": provenance(
-                recipe=recipe.as_dict(),
-                seed=3,
-                inputs={file: file_hash(folder / file) for file in FILES},
-            ),
-        }
-        workspace.save(name, record)
+        truth = CellTruth(CAMERA, bound) if name in settings else None
+        inputs = {file: file_hash(folder / file) for file in FILES}
+        made = provenance(recipe=recipe.as_dict(), seed=3, inputs=inputs)
+        cell = CellSetting(name, "canon17", camera.name, target, lfl_mm, fd_m)
+        workspace.save(CellRecord(cell, truth, answer, made))
     for name in failed:
-        error = CalibrationError("pose", f"no pose fits view 7 of {name}", "Leave the view out.")
+        failure = Failure("pose", f"no pose fits view 7 of {name}", "Leave the view out.")
         made = provenance(recipe=INFLUX.as_dict(), seed=3, inputs=dict.fromkeys(FILES))
-        cell = _cell(name, None, None, None)
-        workspace.save(name, error.as_dict() | {"cell": cell, "truth": None, "provenance": made})
+        cell = CellSetting(name, "canon17", camera.name)
+        workspace.save(CellRecord(cell, None, failure, made))
     return workspace
-
-
-def _cell(name: str, target: Any, lfl_mm: Any, fd_m: Any) -> dict[str, Any]:
-    cell = {"name": name, "lens": "canon17", "camera": "arri-alexa-mini", "target": target}
-    return cell | {"lfl_mm": lfl_mm, "fd_m": fd_m}

@@ -13,7 +13,9 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
-from influx_wrap.run.campaign import Job, Outcome, recorded_jobs, run_campaign, simulated_jobs
+from influx_wrap.run.campaign import run_campaign
+from influx_wrap.run.cell import CellOutcome
+from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 
@@ -35,16 +37,18 @@ def jobs(workspace: Workspace) -> list[Job]:
 
 
 def in_this_process(
-    function: Callable[[Job], list[Outcome]], tasks: Sequence[Job], processes: int
-) -> Iterator[tuple[Job, list[Outcome]]]:
+    function: Callable[[Job], list[CellOutcome]], tasks: Sequence[Job], processes: int
+) -> Iterator[tuple[Job, list[CellOutcome]]]:
     for task in tasks:
         yield task, function(task)
 
 
-def run(jobs: list[Job], workspace: Workspace) -> tuple[dict[str, dict[str, Any]], list[Outcome]]:
-    heard: list[Outcome] = []
+def run(
+    jobs: list[Job], workspace: Workspace
+) -> tuple[dict[str, dict[str, Any]], list[CellOutcome]]:
+    heard: list[CellOutcome] = []
     records = run_campaign(jobs, {"batch": workspace}, processes=1, report=heard.append)
-    return records["batch"], heard
+    return {cell: record.as_dict() for cell, record in records["batch"].items()}, heard
 
 
 def test_unexpected_errors_are_recorded_and_logged(
@@ -71,8 +75,8 @@ def test_a_dead_worker_is_recorded(
     jobs: list[Job], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def parallel(
-        function: Callable[[Job], list[Outcome]], tasks: Sequence[Job], processes: int
-    ) -> Iterator[tuple[Job, list[Outcome] | WorkerDied]]:
+        function: Callable[[Job], list[CellOutcome]], tasks: Sequence[Job], processes: int
+    ) -> Iterator[tuple[Job, list[CellOutcome] | WorkerDied]]:
         yield tasks[1], function(tasks[1])
         yield tasks[0], WorkerDied(-9)
 

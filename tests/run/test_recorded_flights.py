@@ -47,8 +47,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other process, and none of the figures that other tests look at."""
     monkeypatch.setattr(flash_detector, "parallel", in_this_process)
     monkeypatch.setattr(campaign, "parallel", in_this_process)
-    monkeypatch.setattr("influx_wrap.cli.run.draw_run", lambda *_: None)
-    monkeypatch.setattr("influx_wrap.cli.run._make_table", lambda *_: None)
+    monkeypatch.setattr("influx_wrap.run.pipeline.draw_run", lambda *_: None)
+    monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: (None, ()))
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,20 @@ import pytest
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
+from influx_wrap.model.record import CellSetting
+from influx_wrap.model.result import Failure
 from influx_wrap.run.workspace import Workspace, file_hash, provenance
+from tests.model.records import make_record, make_result
 
 MADE_FROM = provenance(recipe={"name": "batch"}, seed=3, inputs={"target": "abc"}, focal_px=7.5)
-RESULT: dict[str, Any] = {"status": "ok", "value": 0.1 + 0.2, "provenance": MADE_FROM}
-FAILURE: dict[str, Any] = {"status": "failed", "reason": "why", "provenance": MADE_FROM}
+CELL = CellSetting("z0f0", "canon17")
+RESULT = make_record(make_result(corner_sigma_px=0.1 + 0.2), CELL, provenance=MADE_FROM)
+FAILURE = make_record(Failure("pose", "why", "what to do"), CELL, provenance=MADE_FROM)
+
+
+def found(workspace: Workspace) -> dict[str, Any] | None:
+    record = workspace.finished("z0f0", MADE_FROM)
+    return None if record is None else json.loads(json.dumps(record.as_dict()))
 
 
 def test_provenance() -> None:
@@ -36,8 +45,8 @@ def test_file_hash(tmp_path: Path) -> None:
 def test_results_are_found_again(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     assert workspace.finished("z0f0", MADE_FROM) is None
-    workspace.save("z0f0", RESULT)
-    assert workspace.finished("z0f0", MADE_FROM) == RESULT
+    workspace.save(RESULT)
+    assert found(workspace) == json.loads(json.dumps(RESULT.as_dict()))
     assert workspace.finished("z0f1", MADE_FROM) is None
 
 
@@ -46,38 +55,38 @@ def test_results_are_found_again(tmp_path: Path) -> None:
 )
 def test_results_of_other_work_are_not(tmp_path: Path, change: dict[str, Any]) -> None:
     workspace = Workspace(tmp_path)
-    workspace.save("z0f0", RESULT)
+    workspace.save(RESULT)
     assert workspace.finished("z0f0", MADE_FROM | change) is None
 
 
 def test_failures_are_tried_again(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    workspace.save("z0f0", FAILURE)
+    workspace.save(FAILURE)
     assert workspace.finished("z0f0", MADE_FROM) is None
-    assert json.loads(workspace.failure("z0f0").read_text()) == FAILURE
+    assert json.loads(workspace.failure("z0f0").read_text()) == FAILURE.as_dict()
 
 
 def test_a_cell_has_a_result_or_a_failure(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    workspace.save("z0f0", RESULT)
-    workspace.save("z0f0", FAILURE)
+    workspace.save(RESULT)
+    workspace.save(FAILURE)
     assert not workspace.result("z0f0").exists()
-    workspace.save("z0f0", RESULT)
+    workspace.save(RESULT)
     assert not workspace.failure("z0f0").exists()
 
 
 def test_a_failure_left_by_a_kill_between_write_and_removal_goes(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    workspace.save("z0f0", RESULT)
+    workspace.save(RESULT)
     workspace.failure("z0f0").write_text("{}")
-    assert workspace.finished("z0f0", MADE_FROM) == RESULT
+    assert found(workspace) == json.loads(json.dumps(RESULT.as_dict()))
     assert not workspace.failure("z0f0").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"status": "ok"}', "null", "\x00"])
 def test_spoiled_results_are_computed_again(tmp_path: Path, text: str) -> None:
     workspace = Workspace(tmp_path)
-    workspace.save("z0f0", RESULT)
+    workspace.save(RESULT)
     workspace.result("z0f0").write_text(text)
     assert workspace.finished("z0f0", MADE_FROM) is None
 
@@ -121,7 +130,7 @@ def test_a_full_disk_costs_the_log_and_nothing_else(
 def test_leftovers_of_killed_writers_go(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     with workspace.open():
-        workspace.save("z0f0", RESULT)
+        workspace.save(RESULT)
     leftover = workspace.result("z0f0").with_name(".result.json.123.tmp")
     leftover.write_text("half a resu")
     with workspace.open():

@@ -1,0 +1,60 @@
+"""A run as a terminal shows it: a progress bar, notes, and failures as they happen."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import TaskID
+
+from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.run.cell import CellOutcome
+from influx_wrap.run.listener import RunListener
+
+
+class ConsoleListener(RunListener):
+    """Prints to stderr what a run tells; a context in which its bar is shown.
+
+    A run that is interrupted there goes on with the same command, which the message says.
+    """
+
+    def __init__(self, *, shows_failures: bool = True) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bar = progress_bar(self._console)
+        self._shows_failures = shows_failures
+        self._what: str | None = None
+        self._task = TaskID(0)
+
+    def __enter__(self) -> ConsoleListener:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(RESUME) from None
+
+    def note(self, text: str) -> None:
+        self._console.print(escape(text))
+
+    def warn(self, subject: str, text: str) -> None:
+        self._console.print(f"[yellow]{escape(subject)}:[/] {escape(text)}")
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        if what != self._what:
+            if self._what is not None:
+                self._bar.remove_task(self._task)
+            self._what, self._task = what, self._bar.add_task(what, total=total)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def outcome(self, outcome: CellOutcome) -> None:
+        failure = outcome.record.failure
+        if failure is not None and self._shows_failures:
+            reason = f"{failure.stage}: {failure.reason}. {failure.advice}"
+            self._console.print(f"[red]{escape(outcome.cell)} failed:[/] {escape(reason)}")

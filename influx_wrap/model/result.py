@@ -1,0 +1,232 @@
+"""What a calibration says, as it stands in a ``result.json``: intrinsics and how they came about.
+
+``as_dict`` and ``from_dict`` are the two ways between these classes and the plain data of a
+file; no other place knows the file's keys. ``from_dict`` takes what ``as_dict`` gave: data that
+somebody has edited raise ``KeyError``, ``TypeError``, ``ValueError`` or ``InputError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+
+Json = dict[str, Any]
+Selected = int | Literal["batch", "initialization"]
+
+
+@dataclass(frozen=True)
+class ViewReport:
+    """One view: whether it was used, why not, and which of its points were left out."""
+
+    view: int
+    used: bool
+    reason: str | None
+    corners_used: int
+    corners_removed: tuple[int, ...]
+    rms_px: float | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ViewReport:
+        """From plain data."""
+        return cls(**{**data, "corners_removed": tuple(data["corners_removed"])})
+
+
+@dataclass(frozen=True)
+class RolloutReport:
+    """One random order of the incremental stage; a Kalibr does not tell all of it."""
+
+    intrinsics: Intrinsics | None
+    views_used: int | None
+    corners_removed: int | None
+    restarts: int | None
+    inside_fences: bool
+    score: float | None
+
+    def as_dict(self) -> Json:
+        """Plain data."""
+        camera = None if self.intrinsics is None else self.intrinsics.as_dict()
+        return {**asdict(self), "intrinsics": camera}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RolloutReport:
+        """From plain data."""
+        camera = data["intrinsics"]
+        found = None if camera is None else Intrinsics.from_mapping(camera)
+        return cls(**{**data, "intrinsics": found})
+
+
+@dataclass(frozen=True)
+class ResidualStatistics:
+    """Residuals (observed minus projected) of the corners used, in pixels."""
+
+    corners: int
+    rms_px: float
+    mean_px: tuple[float, float]
+    std_px: tuple[float, float]
+    median_px: float
+    max_px: float
+
+    @classmethod
+    def of(cls, residuals: FloatArray) -> ResidualStatistics:
+        """From residuals (n, 2)."""
+        length = np.linalg.norm(residuals, axis=1)
+        mean, std = residuals.mean(axis=0), residuals.std(axis=0)
+        return cls(
+            corners=len(residuals),
+            rms_px=float(np.sqrt((residuals**2).mean())),
+            mean_px=(float(mean[0]), float(mean[1])),
+            std_px=(float(std[0]), float(std[1])),
+            median_px=float(np.median(length)),
+            max_px=float(length.max()),
+        )
+
+
+@dataclass(frozen=True)
+class ProjectionUncertainty:
+    """Standard deviation of projected points over the image, worst direction, in pixels.
+
+    ``worst_px`` and ``median_px`` are for directions known up to a common small
+    rotation: a shift of the principal point and a turn of the camera look alike, and
+    only what a turn cannot undo matters to users of the picture. The ``fixed`` values
+    are for a camera whose orientation is known exactly.
+    """
+
+    worst_px: float
+    median_px: float
+    fixed_worst_px: float
+    fixed_median_px: float
+
+    def as_dict(self) -> Json:
+        """Plain data, whose keys have no unit: the key of the whole has it."""
+        return {name.removesuffix("_px"): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ProjectionUncertainty:
+        """From plain data."""
+        return cls(**{f"{name}_px": value for name, value in data.items()})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CalibrationResult:
+    """Intrinsics with their uncertainty, and how they came about.
+
+    covariance            (8, 8); noise level from the residuals. For the incremental
+                          recipes it is the covariance of the best fit to all views plus
+                          the squared distance of the answer from that fit: what the
+                          recipe gives away is part of what it does not know.
+    selected              number of the rollout, "batch" or "initialization"
+    stages                intrinsics after each stage
+    corner_sigma_px       estimated noise of a corner, per axis
+    bow_m                 shape of the board if it was estimated
+    engine                what an engine other than our own says of its work
+    """
+
+    image_size: tuple[int, int]
+    focal_start_px: float
+    intrinsics: Intrinsics
+    covariance: FloatArray
+    selected: Selected
+    rollouts: tuple[RolloutReport, ...]
+    views: tuple[ViewReport, ...]
+    residuals: ResidualStatistics
+    projection_uncertainty: ProjectionUncertainty
+    stages: Mapping[str, Intrinsics]
+    corner_sigma_px: float
+    bow_m: tuple[float, ...] | None
+    warnings: tuple[str, ...]
+    engine: Mapping[str, Any] | None = None
+
+    @property
+    def sigma(self) -> FloatArray:
+        """(8,) standard deviations in the order of ``NAMES``."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def views_used(self) -> tuple[ViewReport, ...]:
+        """The views that the answer is made from."""
+        return tuple(view for view in self.views if view.used)
+
+    @property
+    def n_corners_removed(self) -> int:
+        """Corners left out of the views used."""
+        return sum(len(view.corners_removed) for view in self.views_used)
+
+    def as_dict(self) -> Json:
+        """Plain data for ``result.json``; infinities and NaN never appear."""
+        return {
+            "status": "ok",
+            "intrinsics": self.intrinsics.as_dict(),
+            "sigma": dict(zip(NAMES, self.sigma.tolist(), strict=True)),
+            "covariance": self.covariance.tolist(),
+            "pixel_origin": "center",
+            "image_size": list(self.image_size),
+            "selected": self.selected,
+            "projection_uncertainty_px": self.projection_uncertainty.as_dict(),
+            "corner_sigma_px": self.corner_sigma_px,
+            "bow_m": None if self.bow_m is None else list(self.bow_m),
+            "warnings": list(self.warnings),
+            "residuals": asdict(self.residuals),
+            "views": {
+                "total": len(self.views),
+                "used": len(self.views_used),
+                "corners_removed": self.n_corners_removed,
+                "list": [asdict(view) for view in self.views],
+            },
+            "stages": {
+                "focal_px": self.focal_start_px,
+                **{name: value.as_dict() for name, value in self.stages.items()},
+            },
+            "rollouts": [rollout.as_dict() for rollout in self.rollouts],
+            **({} if self.engine is None else {"engine": dict(self.engine)}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CalibrationResult:
+        """From the plain data of a ``result.json``."""
+        stages, bow_m = dict(data["stages"]), data["bow_m"]
+        focal_px = stages.pop("focal_px")
+        width, height = data["image_size"]
+        covariance = np.array(data["covariance"], dtype=float)
+        if covariance.shape != (len(NAMES), len(NAMES)) or not np.isfinite(covariance).all():
+            raise ValueError("the covariance is not 8 by 8 numbers")
+        return cls(
+            image_size=(width, height),
+            focal_start_px=focal_px,
+            intrinsics=Intrinsics.from_mapping(data["intrinsics"]),
+            covariance=covariance,
+            selected=data["selected"],
+            rollouts=tuple(RolloutReport.from_dict(one) for one in data["rollouts"]),
+            views=tuple(ViewReport.from_dict(one) for one in data["views"]["list"]),
+            residuals=ResidualStatistics(**data["residuals"]),
+            projection_uncertainty=ProjectionUncertainty.from_dict(
+                data["projection_uncertainty_px"]
+            ),
+            stages={name: Intrinsics.from_mapping(value) for name, value in stages.items()},
+            corner_sigma_px=data["corner_sigma_px"],
+            bow_m=None if bow_m is None else tuple(bow_m),
+            warnings=tuple(data["warnings"]),
+            engine=data.get("engine"),
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no result: at which stage, why, and what to try."""
+
+    stage: str
+    reason: str
+    advice: str
+
+    def as_dict(self) -> Json:
+        """Plain data for ``failure.json``."""
+        return {"status": "failed", **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Failure:
+        """From plain data."""
+        return cls(data["stage"], data["reason"], data["advice"])

@@ -1,0 +1,66 @@
+"""One experiment whose observations are in Kalibr's files: calibrated, and its result written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from influx_wrap.calibrate.recipe import Recipe
+from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.engines.engine import Engine
+from influx_wrap.formats.files import check_writable, write_json
+from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.run.workspace import file_hash, provenance
+
+
+@dataclass(frozen=True)
+class ExperimentFiles:
+    """Kalibr's target file, the two files of detections, and the size of the pictures."""
+
+    target: Path
+    coords: Path
+    successes: Path
+    image_size: tuple[int, int]
+
+
+def calibrate_files(
+    files: ExperimentFiles,
+    out: Path,
+    *,
+    recipe: Recipe,
+    engine: Engine,
+    name: str,
+    focal_px: float | None,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Calibrate, and write the result, or why there is none, to ``out``.
+
+    ``name`` is for what the engine leaves on disk; ``progress`` hears how many rollouts are
+    done. Raises ``CalibrationError`` if there is no result.
+    """
+    target = read_target(files.target)
+    observations = read_observations(files.coords, files.successes, target, files.image_size)
+    check_writable(out)
+    made_from = provenance(
+        recipe=recipe.as_dict(),
+        seed=seed,
+        inputs={
+            "target": file_hash(files.target),
+            "coords": file_hash(files.coords),
+            "successes": file_hash(files.successes),
+        },
+        focal_px=focal_px,
+        image_size=list(files.image_size),
+        **engine.provenance(),
+    )
+    try:
+        answer = engine.calibrate(
+            observations, recipe, name=name, focal_px=focal_px, seed=seed, progress=progress
+        )
+    except CalibrationError as error:
+        write_json(out, {**error.failure.as_dict(), "provenance": made_from})
+        raise
+    write_json(out, {**answer.as_dict(), "provenance": made_from})
+    return answer

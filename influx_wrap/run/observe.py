@@ -1,0 +1,104 @@
+"""The footage of a run turned into experiments, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from influx_wrap.formats.recording import is_flight
+from influx_wrap.model.experiment import Plan
+from influx_wrap.model.hardware import Board
+from influx_wrap.run.jobs import Job
+from influx_wrap.run.listener import RunListener
+from influx_wrap.run.recordings import (
+    Observed,
+    ObservedFlight,
+    observe_flight,
+    observe_recording,
+)
+from influx_wrap.run.views import missing_in_short
+
+
+def observe_jobs(
+    jobs: Sequence[Job],
+    plan: Plan,
+    boards: Mapping[str, Board],
+    processes: int,
+    listener: RunListener,
+) -> list[Job]:
+    """The jobs, those of recordings with their experiments made from the footage.
+
+    Footage that gives none becomes its job's failure. For the main thread only.
+    """
+    return [
+        job
+        if job.recording is None
+        else _observe(replace(job, camera=plan.camera.name), plan, boards, processes, listener)
+        for job in jobs
+    ]
+
+
+def _observe(
+    job: Job, plan: Plan, boards: Mapping[str, Board], processes: int, listener: RunListener
+) -> Job:
+    assert job.recording is not None
+    frames = f"frames of {job.cell}"
+    expected: int | None = None
+
+    def opened(total: int | None) -> None:
+        nonlocal expected
+        expected = total
+        listener.progress(frames, 0, total)
+
+    def read(done: int) -> None:
+        listener.progress(frames, done, expected)
+
+    def drawing(done: int, total: int) -> None:
+        listener.progress(f"pictures of {job.cell}", done, total)
+
+    listener.progress(frames, 0, None)
+    try:
+        if is_flight(job.recording):
+            flight = observe_flight(
+                job.recording, plan, job.folder,
+                jobs=processes, opened=opened, progress=read, drawing=drawing,
+            )  # fmt: skip
+            texts = _flight_warnings(flight)
+        else:
+            observed = observe_recording(
+                job.recording, plan, boards, job.folder,
+                jobs=processes, opened=opened, progress=read, drawing=drawing,
+            )  # fmt: skip
+            texts = _warnings(observed)
+    except Exception as error:
+        return replace(job, failure=error)
+    for text in texts:
+        listener.warn(job.cell, f"{text}.")
+    return job
+
+
+def _warnings(observed: Observed) -> list[str]:
+    """What a person should know of a recording, a line each."""
+    texts = []
+    summary = observed.summary
+    if summary.truncated is not None:
+        texts.append(_truncated(summary.n_frames, summary.truncated))
+    if observed.sheet_problem is not None:
+        texts.append(f"contact sheet: {observed.sheet_problem.rstrip('.')}")
+    missing = missing_in_short(observed.coverage)
+    if missing is not None:
+        texts.append(missing)
+    return texts
+
+
+def _flight_warnings(flight: ObservedFlight) -> list[str]:
+    """What a person should know of a flight that was calibrated, a line each."""
+    stored = flight.stored
+    texts = []
+    if stored.truncated is not None:
+        texts.append(_truncated(stored.flashes.n_frames, stored.truncated))
+    return texts + flight.matched.doubts
+
+
+def _truncated(n_frames: int, reason: str) -> str:
+    return f"the footage is readable up to frame {n_frames - 1}, then {reason}; going on with that"
