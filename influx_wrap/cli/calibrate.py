@@ -23,11 +23,11 @@ from influx_wrap.cli.options import (
     seed_option,
 )
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import check_writable, write_json
+from influx_wrap.formats.files import check_writable, file_hash, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.workspace import file_hash, provenance
 
 SHOW_PROGRESS_AFTER_S = 2.0
 

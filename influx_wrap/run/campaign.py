@@ -32,18 +32,19 @@ from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.compute.cluster import Cluster
 from influx_wrap.compute.processes import WorkerDied, parallel
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
-from influx_wrap.formats.files import make_folder, read_json, write_bytes
+from influx_wrap.formats.files import file_hash, make_folder, read_json, write_bytes
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
 from influx_wrap.formats.recording import RECORDING, read_setting
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import Simulation
 
 log = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import read_experiment
-from influx_wrap.formats.files import read_json
+from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.observations import Observations
@@ -37,7 +37,7 @@ from influx_wrap.model.target import PointCloud, bow_basis
 from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
 from influx_wrap.run.campaign import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
-from influx_wrap.run.workspace import Workspace, file_hash
+from influx_wrap.run.workspace import Workspace
 
 Json = dict[str, Any]
 Progress = Callable[[int, int], None]
