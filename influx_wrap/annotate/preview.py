@@ -21,7 +21,8 @@ from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.gaps import FrameRange, frame_ranges
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec, write_video
-from influx_wrap.model.intrinsics import BoolArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, IntArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.preview import FrameNote, Standing, draw_note
@@ -187,7 +188,7 @@ def _standings(clip: AnnotatedClip) -> list[Standing]:
     return standings.tolist()
 
 
-def _within(frame: NDArray[np.int64], ranges: Sequence[FrameRange]) -> BoolArray:
+def _within(frame: IntArray, ranges: Sequence[FrameRange]) -> BoolArray:
     """(n,) which of the frames (n,), in increasing order, are in one of the ranges."""
     inside = np.zeros(len(frame), dtype=bool)
     for first, last in ranges:

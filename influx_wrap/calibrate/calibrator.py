@@ -33,7 +33,8 @@ from influx_wrap.calibrate.rollouts import (
 )
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, is_planar
 

@@ -17,13 +17,8 @@ import numpy as np
 from influx_wrap.calibrate.adjust import TIGHT_STOP, Prior, adjust
 from influx_wrap.calibrate.initialise import starting_theta
 from influx_wrap.calibrate.problem import pack
-from influx_wrap.model.intrinsics import (
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    project,
-    project_with_jacobians,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project, project_with_jacobians
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import skew, transform
 from influx_wrap.model.target import PointCloud, is_planar

@@ -9,7 +9,8 @@ import numpy as np
 
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.uncertainty import ProjectionUncertainty
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 
 class CalibrationError(RuntimeError):

@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from influx_wrap.calibrate.incremental import IncrementalOptions, Rollout, run_rollout
-from influx_wrap.calibrate.problem import IntArray, Problem
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, image_centre
+from influx_wrap.calibrate.problem import Problem
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import image_centre
 
 Progress = Callable[[int], None]
 

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import (
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    project_with_jacobians,
-    unproject,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project_with_jacobians, unproject
 
 
 def inverse_information(information: FloatArray) -> FloatArray:

@@ -45,7 +45,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.kalibr import write_observations, write_target
 from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain, read_sigma
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 

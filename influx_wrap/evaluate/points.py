@@ -25,7 +25,7 @@ from influx_wrap.evaluate.field import Field, union_field
 from influx_wrap.evaluate.scan_camera import ScanCamera, look, place_camera
 from influx_wrap.formats.files import read_json, reading
 from influx_wrap.formats.ply import PlyPoints, open_ply
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 N_POINTS = 100_000
 BUILTIN, ETH3D = "builtin", "eth3d"

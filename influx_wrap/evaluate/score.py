@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
 from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import fold_radii
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
-
-IntArray = NDArray[np.int64]
 
 BINS_PER_PX = 10
 BIN_PX = 1 / BINS_PER_PX

@@ -23,8 +23,9 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Noise, Truth
 

@@ -22,7 +22,7 @@ import numpy as np
 import yaml
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 T = TypeVar("T")
 

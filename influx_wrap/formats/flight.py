@@ -21,8 +21,8 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json, read_text, write_json, write_text
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import Flashes, Readings
-from influx_wrap.model.intrinsics import FloatArray
 
 FLASHES, FLASH_RTK = "flashes.json", "flash_rtk.json"
 FORMAT = "influx_wrap flashes 1"

@@ -31,7 +31,8 @@ from influx_wrap.formats.lens_metadata import (
     frame_number,
     lens_setting,
 )
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.lens_metadata import LensMetadata
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"

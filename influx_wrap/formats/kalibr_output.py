@@ -16,7 +16,8 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text, read_yaml
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 
 CAMCHAINS = "*camchain*.yaml"
 RESULTS = "*results-cam*.txt"

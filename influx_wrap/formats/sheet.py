@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_bytes
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern
 from influx_wrap.model.target import AprilGrid, Checkerboard
 

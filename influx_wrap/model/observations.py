@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.target import Target, is_collinear
 
 MIN_POINTS_PER_VIEW = 4
@@ -31,7 +30,7 @@ class Observations:
     uv: FloatArray
     valid: BoolArray
     image_size: tuple[int, int]
-    view_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    view_ids: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         uv = np.ascontiguousarray(self.uv, dtype=float)

@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.target import Checkerboard
 from influx_wrap.observe.detection import Detection, as_8_bit, nothing_found
 
@@ -142,7 +141,7 @@ def _contrast(image: np.ndarray, uv: FloatArray) -> FloatArray:
     return np.asarray(sign * np.where(first > second, first, -second))
 
 
-def _sample(image: np.ndarray, uv: FloatArray) -> NDArray[np.float64]:
+def _sample(image: np.ndarray, uv: FloatArray) -> FloatArray:
     """Brightness (rows, cols) of the picture at pixels (rows, cols, 2)."""
     at = uv.astype(np.float32)
     values = cv2.remap(

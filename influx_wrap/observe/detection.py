@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 
 
 class AmbiguousPicture(InputError):

@@ -47,11 +47,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW, Observations
 from influx_wrap.model.target import AprilGrid, Target
-
-IntArray = NDArray[np.int64]
 
 # A board in motion loses most of its corners, one at rest a few tags at most.
 DIP_OF_FRAME = 0.25

@@ -21,10 +21,10 @@ import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS, TAG_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.corner_kernels import IntArray, lighter_than, tile_extremes
+from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
 from influx_wrap.observe.detection import AmbiguousPicture
 
 TILE_PX = 4

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 
 ColourPicture = NDArray[np.uint8]
 
@@ -192,7 +192,7 @@ def _bright_windows(picture: ColourPicture) -> list[_Window]:
     return windows
 
 
-def _runs(is_bright: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(is_bright: BoolArray) -> list[tuple[int, int]]:
     """Begin and end of each run of True."""
     edges = np.flatnonzero(np.diff(is_bright, prepend=False, append=False))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -21,11 +21,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
-
-IntArray = NDArray[np.int64]
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 TOLERANCE_S = 0.2
 """How far a pair may be apart once the clocks agree: half of the time between frames, half

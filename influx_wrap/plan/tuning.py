@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import CORNERS, corner_points_m, hover_points_m
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray
 
 STEP = 1.02
 EDGES = ("left", "right", "top", "bottom")

@@ -28,7 +28,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder, read_text
 from influx_wrap.formats.groundtruth import TO_CORNER
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
 from influx_wrap.observe.frames import Picture, TruncatedInput
 from influx_wrap.predict.conversation import Conversation

@@ -11,7 +11,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import GroundTruth
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput

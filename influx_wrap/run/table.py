@@ -13,10 +13,10 @@ from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
-from influx_wrap.lut.kernels import IntArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.run.workspace import Workspace
 

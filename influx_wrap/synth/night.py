@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.synth.flight import LitFrames
 from influx_wrap.synth.motion import FPS, SHUTTER
 from influx_wrap.synth.night_kernels import add_glows, develop_dark

@@ -30,7 +30,8 @@ from scipy.signal import fftconvolve
 from scipy.special import ndtr, ndtri
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, pixel_rays
 from influx_wrap.model.pattern import cell_pattern
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Target

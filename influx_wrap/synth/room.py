@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, pixel_rays
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.synth.room_kernels import (
     N_OCTAVES,
