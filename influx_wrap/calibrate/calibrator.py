@@ -26,12 +26,12 @@ from influx_wrap.calibrate.result import (
     ViewReport,
 )
 from influx_wrap.calibrate.rollouts import (
-    Progress,
     principal_point_drift_percent,
     run_rollouts,
     select_rollout,
 )
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics

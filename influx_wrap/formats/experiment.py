@@ -16,7 +16,14 @@ from typing import Protocol
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, dump_yaml, read_json, read_yaml, write_text
+from influx_wrap.formats.files import (
+    PIXEL_ORIGIN,
+    Record,
+    dump_yaml,
+    read_json,
+    read_yaml,
+    write_text,
+)
 from influx_wrap.formats.kalibr import (
     read_observations,
     read_target,
@@ -31,7 +38,6 @@ from influx_wrap.model.truth import Noise, Truth
 
 TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
 EXPERIMENT, TRUTH = "experiment.yaml", "truth.json"
-PIXEL_ORIGIN = "center"
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,9 @@ from influx_wrap.model.arrays import FloatArray
 
 T = TypeVar("T")
 
+PIXEL_ORIGIN = "center"
+"""In files of our own, pixel (0, 0) is the centre of the top-left pixel; they say so."""
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:

@@ -9,6 +9,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.target import Target, is_collinear
+from influx_wrap.model.words import size_text
 
 MIN_POINTS_PER_VIEW = 4
 
@@ -89,7 +90,7 @@ class Observations:
             u, v = self.uv[index, point]
             raise InputError(
                 f"view {self.view_ids[index]}, point {point}: ({u:.1f}, {v:.1f}) lies outside the "
-                f"{width} x {height} image. Is the image size right?"
+                f"{size_text(self.image_size)} image. Is the image size right?"
             )
 
     @property

@@ -50,9 +50,9 @@ from influx_wrap.observe.journal import (
     Found,
     Frames,
     Journal,
+    detector_versions,
     footage_hash,
     use_one_thread,
-    versions,
 )
 from influx_wrap.observe.led import ColourPicture, bright_pixels, find_leds
 
@@ -119,7 +119,7 @@ def detect_flashes(
     if not source.colour:
         raise InputError(f"{source.path} was opened without colour, which an LED is found by.")
     made_from = {
-        **versions(),
+        **detector_versions(),
         "footage": footage_hash(source.path),
         "flash_s": f"{flash_s:g}",
         "fps": f"{fps:.9g}",

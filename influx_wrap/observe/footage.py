@@ -35,9 +35,9 @@ from influx_wrap.observe.journal import (
     Found,
     Frames,
     Journal,
+    detector_versions,
     footage_hash,
     use_one_thread,
-    versions,
 )
 
 Board = AprilGrid | Checkerboard
@@ -66,7 +66,7 @@ def detect_footage(
     if isinstance(target, PointCloud):
         raise InputError("a point cloud cannot be seen in footage: a board's target is needed.")
     made_from = {
-        **versions(),
+        **detector_versions(),
         "target": _hash(target),
         "footage": footage_hash(source.path),
     }

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.robust import MAD_SIGMA
 
 ColourPicture = NDArray[np.uint8]
 
@@ -339,6 +340,6 @@ def _circle_centre(directions: FloatArray, radii: FloatArray) -> FloatArray:
         residual = distance - matrix @ step
         centre = centre + step[:2]
         middle = np.partition(np.abs(residual), len(residual) // 2)[len(residual) // 2]
-        spread = 1.4826 * middle + LEAST_SPREAD_PX
+        spread = MAD_SIGMA * middle + LEAST_SPREAD_PX
         weights = np.clip(1 - (residual / (REJECT_SPREADS * spread)) ** 2, 1e-3, None) ** 2
     return centre

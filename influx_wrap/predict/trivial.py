@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.model.arrays import FloatArray
@@ -25,7 +26,6 @@ from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.predict.predictor import (
     Footage,
     Predicted,
-    Progress,
     Setting,
     all_frames,
     typed_settings,
