@@ -116,10 +116,11 @@ docs: $(STAMP) ## run the commands of README and docs, record what they print; P
 pictures: $(STAMP) system-packages ## the pictures of README and docs; PICTURES=report.png makes one
 	$(BIN)/python -m docs.pictures $(PICTURES)
 
-lint: $(STAMP) ## ruff and mypy
+lint: $(STAMP) ## ruff, mypy and which folder may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 clean: ## remove the environments and everything made from the source; runs/ stays
 	rm -rf .venv .venv-blender build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -25,8 +25,9 @@ from benchmarks.report import verdict
 from benchmarks.timing import shortest
 from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.experiment import Plan
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, project
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.aprilgrid import BORDER_PX, detect

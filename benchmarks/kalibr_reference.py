@@ -28,7 +28,8 @@ from rich.table import Table
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, override
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, PointCloud, Target
 

@@ -18,8 +18,8 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, override
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.experiment import Experiment, simulate

@@ -34,9 +34,9 @@ from influx_wrap.formats.recording import (
     read_flight_recording,
     read_flight_truth,
 )
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import Flashes
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.truth import Noise
 from influx_wrap.observe.flashes import detect_flashes

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.report import verdict
 from benchmarks.scene import BOARD, CAMERA, FD_M, TRUTH
 from benchmarks.timing import shortest
-from influx_wrap.model.intrinsics import FloatArray, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import project
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board, render_moving
 

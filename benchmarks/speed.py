@@ -33,7 +33,8 @@ from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import pack
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.calibrate.uncertainty import inverse_information
-from influx_wrap.model.intrinsics import FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import image_centre
 from influx_wrap.model.observations import Observations
 
 FOCAL_GUESS_PX = 1.05 * FOCAL_PX

@@ -6,7 +6,8 @@ from pathlib import Path
 import av
 import numpy as np
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.synth.board import FRONTAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 # Lowest and highest corners in metres around a scanner on the floor; things are around azimuth 0.
 BOXES = (

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from influx_drone.errors import DroneError
 from influx_drone.fix import Quality
+from influx_drone.rtk import METRES_PER_DEGREE
 from influx_drone.sbf import (
     END_OF_PVT,
     GPS_START_UNIX_S,
@@ -47,7 +48,6 @@ NMEA_MODES = {Quality.NONE: "N", Quality.AUTONOMOUS: "A", Quality.FLOAT: "F", Qu
 NOT_ENOUGH_MEASUREMENTS = 1
 GEOID_SEPARATION_M = 47.25
 N_SATELLITES = 17
-METRES_PER_DEGREE = 111_320.0
 
 _log = logging.getLogger(__name__)
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.annotate.gaps import Faults, FrameRange, fill_gaps, find_faults, frame_ranges
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.lut.lookup import Answers, Lookup, Status
 from influx_wrap.lut.uncertainty import make_error_model, sigma
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.lens_metadata import LensMetadata
 
 _AT_ONCE = 50_000
@@ -62,7 +61,7 @@ def annotate_clip(
     )
 
 
-def _spread(metadata: LensMetadata, frame: NDArray[np.int64]) -> LensMetadata:
+def _spread(metadata: LensMetadata, frame: IntArray) -> LensMetadata:
     """The metadata over more frames (n,), NaN where they say nothing."""
     place = np.searchsorted(frame, metadata.frame)
     columns = []

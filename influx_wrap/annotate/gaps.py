@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.lens_metadata import LensMetadata
 
 MOST_LFL_FACTOR = 1.5
@@ -91,7 +90,7 @@ def fill_gaps(metadata: LensMetadata, most_frames: int) -> LensMetadata:
     return filled.some(is_listed | filled.told)
 
 
-def frame_ranges(frames: NDArray[np.int64]) -> tuple[FrameRange, ...]:
+def frame_ranges(frames: IntArray) -> tuple[FrameRange, ...]:
     """Runs of consecutive numbers among frames (n,), in increasing order."""
     if len(frames) == 0:
         return ()
@@ -106,7 +105,7 @@ def count_frames(ranges: Sequence[FrameRange]) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def _interpolated(frame: NDArray[np.int64], values: FloatArray, most_frames: int) -> FloatArray:
+def _interpolated(frame: IntArray, values: FloatArray, most_frames: int) -> FloatArray:
     """Values (n,) of frames (n,) with short runs of NaN between others filled linearly."""
     told = np.flatnonzero(~np.isnan(values))
     if len(told) == 0:
@@ -126,7 +125,7 @@ def _interpolated(frame: NDArray[np.int64], values: FloatArray, most_frames: int
 
 def _jumps(
     quantity: str,
-    frame: NDArray[np.int64],
+    frame: IntArray,
     values: FloatArray,
     position: FloatArray,
     most_per_frame: float,

@@ -7,7 +7,7 @@ the table is of, as a proxy is or because the preview is made so; its intrinsics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.gaps import FrameRange, frame_ranges
+from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec, write_video
-from influx_wrap.model.intrinsics import BoolArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, IntArray
+from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.preview import FrameNote, Standing, draw_note
@@ -64,8 +67,8 @@ class Preview:
         texts = []
         if self.source.image_size != self.table_size:
             texts.append(
-                f"{self.source.path} has {_pixels(self.source.image_size)} pixels, the table "
-                f"{_pixels(self.table_size)}: it is taken for the same picture in another size, "
+                f"{self.source.path} has {size_text(self.source.image_size)} pixels, the table "
+                f"{size_text(self.table_size)}: it is taken for the same picture in another size, "
                 "and the grid is scaled. All numbers are those of the table's size."
             )
         if self.source.fps is None:
@@ -110,9 +113,7 @@ def plan_preview(
     return preview
 
 
-def write_preview(
-    preview: Preview, clip: AnnotatedClip, report: Callable[[int], None]
-) -> Previewed:
+def write_preview(preview: Preview, clip: AnnotatedClip, report: Advance) -> Previewed:
     """Draw and encode all frames that can be read; ``report`` hears how many more are done."""
     drawing = _Drawing(preview, clip, report)
     write_video(preview.path, drawing.pictures(), preview.fps, preview.codec)
@@ -129,9 +130,7 @@ def write_preview(
 class _Drawing:
     """The frames of a preview in the making, and how far it has got."""
 
-    def __init__(
-        self, preview: Preview, clip: AnnotatedClip, report: Callable[[int], None]
-    ) -> None:
+    def __init__(self, preview: Preview, clip: AnnotatedClip, report: Advance) -> None:
         self.n_frames = 0
         self.truncated: str | None = None
         self._preview = preview
@@ -187,7 +186,7 @@ def _standings(clip: AnnotatedClip) -> list[Standing]:
     return standings.tolist()
 
 
-def _within(frame: NDArray[np.int64], ranges: Sequence[FrameRange]) -> BoolArray:
+def _within(frame: IntArray, ranges: Sequence[FrameRange]) -> BoolArray:
     """(n,) which of the frames (n,), in increasing order, are in one of the ranges."""
     inside = np.zeros(len(frame), dtype=bool)
     for first, last in ranges:
@@ -210,8 +209,8 @@ def _check_proportions(source: FrameSource, table_size: tuple[int, int]) -> None
     # Half a pixel by rounding, and as much again since codecs want even numbers.
     if off_px > 1:
         raise InputError(
-            f"{source.path} has {_pixels(source.image_size)} pixels, the table is of pictures with "
-            f"{_pixels(table_size)}, which have other proportions: give the video as it was "
+            f"{source.path} has {size_text(source.image_size)} pixels, the table is of pictures "
+            f"with {size_text(table_size)}, which have other proportions: give the video as it was "
             "recorded, or a copy in another size that is not cropped."
         )
 
@@ -234,7 +233,3 @@ def _as_shown(picture: Picture, size: tuple[int, int]) -> NDArray[np.uint8]:
     if shown.ndim == 2:
         shown = cv2.cvtColor(shown, cv2.COLOR_GRAY2BGR)
     return np.require(shown, np.uint8, ["C", "W"])
-
-
-def _pixels(size: tuple[int, int]) -> str:
-    return "{} x {}".format(*size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from influx_wrap.calibrate import kernels
 from influx_wrap.calibrate.problem import Problem
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 
 @dataclass(frozen=True)

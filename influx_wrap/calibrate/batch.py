@@ -15,9 +15,10 @@ import numpy as np
 from influx_wrap.calibrate.adjust import TIGHT_STOP, Adjustment, Prior, adjust
 from influx_wrap.calibrate.kernels import residuals as kernel_residuals
 from influx_wrap.calibrate.pose import estimate_poses
-from influx_wrap.calibrate.problem import IntArray, Problem
+from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.uncertainty import inverse_information
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, image_centre
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import image_centre
 
 OUTLIER_SIGMAS = 4.5
 MAX_ROUNDS = 20

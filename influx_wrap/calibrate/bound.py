@@ -12,7 +12,7 @@ from influx_wrap.calibrate import kernels
 from influx_wrap.calibrate.points import point_information
 from influx_wrap.calibrate.problem import pack
 from influx_wrap.calibrate.uncertainty import inverse_information
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 from influx_wrap.model.truth import Truth

@@ -19,14 +19,15 @@ from influx_wrap.calibrate.problem import Problem, pack
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import (
-    Progress,
     principal_point_drift_percent,
     run_rollouts,
     select_rollout,
 )
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import ResidualStatistics, RolloutReport, Selected, ViewReport
 from influx_wrap.model.target import PointCloud, is_planar

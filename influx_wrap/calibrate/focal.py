@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import image_centre
 from influx_wrap.model.observations import Observations
 
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.calibrate.incremental_kernels import (
     Corners,
@@ -38,8 +37,8 @@ from influx_wrap.calibrate.incremental_kernels import (
     optimise,
 )
 from influx_wrap.calibrate.kernels import SCRATCH
-from influx_wrap.calibrate.problem import IntArray, Problem
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.calibrate.problem import Problem
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 
 FEW_VIEWS = 6
@@ -95,7 +94,7 @@ class Rollout:
     theta: FloatArray
     kept: IntArray
     poses: FloatArray
-    verdict: NDArray[np.int64]
+    verdict: IntArray
     gain_bits: FloatArray
     weights: FloatArray
     information: FloatArray

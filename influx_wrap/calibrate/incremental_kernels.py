@@ -13,9 +13,8 @@ from influx_wrap.calibrate.kernels import (
     reduce_view,
     view_residuals,
 )
-from influx_wrap.calibrate.problem import IntArray
 from influx_wrap.compute.jit import jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 
 class Corners(NamedTuple):

@@ -19,7 +19,8 @@ import numpy as np
 from influx_wrap.calibrate.adjust import KALIBR_STOP, TIGHT_STOP, adjust
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import Problem
-from influx_wrap.model.intrinsics import FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import image_centre
 
 RUNS_WITHOUT_DISTORTION = 3
 RUNS_WITH_DISTORTION = 4

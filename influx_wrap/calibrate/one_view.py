@@ -17,15 +17,11 @@ import numpy as np
 from influx_wrap.calibrate.adjust import TIGHT_STOP, Prior, adjust
 from influx_wrap.calibrate.initialise import starting_theta
 from influx_wrap.calibrate.problem import pack
-from influx_wrap.model.intrinsics import (
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    project,
-    project_with_jacobians,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project, project_with_jacobians
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import skew, transform
+from influx_wrap.model.robust import MEDIAN_LENGTH
 from influx_wrap.model.target import PointCloud, is_planar
 
 MIN_POINTS = 8
@@ -43,8 +39,6 @@ MOST_SCALE = 5.0
 MAX_ROUNDS, MAX_FITS = 20, 3
 FOCALS = np.geomspace(0.4, 12.0, 14)
 """Focal lengths to try, in widths of the picture, where none is known."""
-
-_MEDIAN_LENGTH = np.sqrt(2 * np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +128,7 @@ def _fit(
             return None
         residual, sigmas = _judged(points, uv, theta, pose, expected, inliers, prior)
         # Several faults bend the camera so that everything looks bad; none is normal then.
-        scale = float(np.clip(np.median(sigmas) / _MEDIAN_LENGTH, 1.0, MOST_SCALE))
+        scale = float(np.clip(np.median(sigmas) / MEDIAN_LENGTH, 1.0, MOST_SCALE))
         kept = sigmas <= OUTLIER_SIGMAS * scale
         # A large fault makes its neighbours look bad: the worst ones go first.
         spared = inliers & (sigmas < sigmas[inliers].max() / 2)

@@ -19,7 +19,8 @@ import numpy as np
 
 from influx_wrap.calibrate.kernels import move_pose
 from influx_wrap.calibrate.uncertainty import inverse_information
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics, project_with_jacobians
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project_with_jacobians
 from influx_wrap.model.pose import skew, transform
 
 SIGMA_PX_RANGE = (0.02, 20.0)

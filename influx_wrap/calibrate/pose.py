@@ -12,8 +12,9 @@ import cv2
 import numpy as np
 
 from influx_wrap.calibrate import kernels
-from influx_wrap.calibrate.problem import IntArray, Problem
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, unproject
+from influx_wrap.calibrate.problem import Problem
+from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.intrinsics import Intrinsics, unproject
 
 MAX_POINTS = 60
 REFINE_TOLERANCE = 1e-7

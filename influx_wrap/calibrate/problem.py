@@ -16,14 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.calibrate.kernels import CHUNK, ROWS
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import bow_basis, is_planar
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.calibrate.recipe import Recipe
-from influx_wrap.model.intrinsics import FloatArray, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.result import CalibrationResult, Failure
 
 

@@ -7,16 +7,15 @@ and picks the one closest to the medians of what is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from influx_wrap.calibrate.incremental import IncrementalOptions, Rollout, run_rollout
-from influx_wrap.calibrate.problem import IntArray, Problem
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, image_centre
-
-Progress = Callable[[int], None]
+from influx_wrap.calibrate.problem import Problem
+from influx_wrap.compute.progress import Progress
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import image_centre
 
 
 def view_orders(n_views: int, rollout: int, seed: int, attempts: int, shuffle: bool) -> IntArray:
@@ -54,7 +53,7 @@ def run_rollouts(
         for result in pool.map(one, range(n_rollouts)):
             results.append(result)
             if progress is not None:
-                progress(len(results))
+                progress(len(results), n_rollouts)
     return results
 
 

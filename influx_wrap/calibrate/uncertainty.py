@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import (
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    project_with_jacobians,
-    unproject,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project_with_jacobians, unproject
 from influx_wrap.model.result import ProjectionUncertainty
 
 

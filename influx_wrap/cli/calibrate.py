@@ -151,11 +151,11 @@ class _LateProgress:
         self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task("rollouts", total=total)
 
-    def update(self, done: int) -> None:
-        """Say how many are done."""
+    def update(self, done: int, total: int | None) -> None:
+        """Say how many are done, and of how many."""
         if time.monotonic() - self._start > SHOW_PROGRESS_AFTER_S:
             self._progress.start()
-        self._progress.update(self._task, completed=done)
+        self._progress.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> _LateProgress:
         return self

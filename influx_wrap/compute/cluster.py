@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from influx_wrap.compute import arithmetic
 from influx_wrap.compute.processes import WorkerDied
+from influx_wrap.compute.provenance import versions
 from influx_wrap.errors import InputError
-from influx_wrap.run.workspace import versions
 
 if TYPE_CHECKING:
     from distributed import Client, Future

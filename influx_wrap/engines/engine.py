@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration
-from influx_wrap.calibrate.rollouts import Progress
+from influx_wrap.compute.progress import Progress
 from influx_wrap.model.observations import Observations
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from influx_wrap.errors import InputError
-from influx_wrap.run.workspace import file_hash
+from influx_wrap.formats.files import file_hash
 
 log = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from influx_wrap.calibrate.pose import PoseError, estimate_poses
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
-from influx_wrap.calibrate.rollouts import Progress
 from influx_wrap.compute.processes import completed
+from influx_wrap.compute.progress import Progress
 from influx_wrap.engines.kalibr import (
     COMMAND,
     FOCAL_LENGTH,
@@ -42,16 +42,15 @@ from influx_wrap.engines.kalibr import (
     RunFailed,
 )
 from influx_wrap.errors import InputError
+from influx_wrap.formats.experiment import COORDS, SUCCESSES, TARGET
 from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.kalibr import write_observations, write_target
 from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain, read_sigma
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 
-TARGET = "target.yaml"
-COORDS = "coords_2d.csv"
-SUCCESSES = "successes.csv"
 LOG = "kalibr.log"
 TOPIC = "/cam0/image_raw"
 TIMEOUT_S = 3600.0
@@ -264,7 +263,7 @@ class KalibrEngine:
                 for done, future in enumerate(completed(futures), start=1):
                     future.result()
                     if progress is not None:
-                        progress(done)
+                        progress(done, len(runs))
             except BaseException:
                 stop.set()
                 pool.shutdown(cancel_futures=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellRecord
 
 SHOWN = ("fx", "fy", "cx", "cy")

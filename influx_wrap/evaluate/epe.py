@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from influx_wrap.evaluate.cells import CellResult
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project
 
 
 def epe_px(

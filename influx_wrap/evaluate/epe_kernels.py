@@ -9,13 +9,10 @@ points that are not seen go to a bin of their own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import fast_jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.projection_kernels import distort
-
-IntArray = NDArray[np.int64]
 
 BLOCK = 512
 UNSEEN, INFINITE = 0, 1

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import fold_radii
 
 N_COARSE, N_FINE = 64, 8192
 """In how many directions the widest cameras are looked for, and how many the table has."""
@@ -87,9 +87,7 @@ def union_field(theta: FloatArray, image_size: tuple[int, int]) -> Field:
     return field
 
 
-def _with_corners_outside(
-    theta: FloatArray, image_size: tuple[int, int], field: Field
-) -> NDArray[np.int64]:
+def _with_corners_outside(theta: FloatArray, image_size: tuple[int, int], field: Field) -> IntArray:
     """Which cameras (n, 8) have a corner farther out than the field."""
     left, right, top, bottom = _margins(theta, image_size).T
     x = np.column_stack([left, right, left, right]) * [-1, 1, -1, 1]

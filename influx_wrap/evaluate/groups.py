@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Lens
-from influx_wrap.model.intrinsics import FloatArray
 
 MOVES = 0.01
 """The share by which LFL or FD must change over a video to count as a movement."""

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.field import Field, union_field
 from influx_wrap.evaluate.scan_camera import ScanCamera, look, place_camera
 from influx_wrap.formats.files import read_json, reading
 from influx_wrap.formats.ply import PlyPoints, open_ply
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 N_POINTS = 100_000
 BUILTIN, ETH3D = "builtin", "eth3d"
@@ -76,7 +77,7 @@ class PointsChoice:
         self,
         seen_by: FloatArray,
         image_size: tuple[int, int],
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Progress = lambda done, total: None,
     ) -> EvaluationPoints:
         """The points; the arguments are those of ``eth3d``."""
         if self.folder is None:
@@ -129,7 +130,7 @@ def eth3d(
     *,
     seen_by: FloatArray,
     image_size: tuple[int, int],
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> EvaluationPoints:
     """Points of the first scan of every scene in ``folder``, as many from each.
 

@@ -25,10 +25,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 
 CAMERA_HEIGHT_M = 1.44
 FLOOR_REACH_M = 10.0
@@ -111,7 +111,7 @@ def _best_azimuth_deg(chunks: Iterable[FloatArray]) -> float:
     return float(np.argmax(score)) + 0.5
 
 
-def _occupied(chunks: Iterable[FloatArray]) -> NDArray[np.bool_]:
+def _occupied(chunks: Iterable[FloatArray]) -> BoolArray:
     """Which cells of azimuth, elevation and distance have points."""
     nearest, farthest = DEPTH_RANGE_M
     along = HALF_FIELD_DEG[1]

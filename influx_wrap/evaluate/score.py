@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
 from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import fold_radii
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
-
-IntArray = NDArray[np.int64]
 
 BINS_PER_PX = 10
 BIN_PX = 1 / BINS_PER_PX
@@ -172,7 +171,7 @@ def evaluate(
     properties: Mapping[str, Mapping[str, str]] | None = None,
     subsample: int = 1,
     jobs: int = 1,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Advance = lambda _: None,
 ) -> Evaluation:
     """Score predictions against the truth of the same videos.
 
@@ -330,7 +329,7 @@ def _histograms(
     is_mei: bool,
     image_size: tuple[int, int],
     jobs: int,
-    progress: Callable[[int], None],
+    progress: Advance,
 ) -> dict[str, EpeHistogram]:
     """A histogram for every video, made by ``jobs`` threads (the kernels leave Python's lock)."""
     totals: dict[str, EpeHistogram] = {}

@@ -22,22 +22,15 @@ from influx_wrap.formats.experiment import Setting, write_experiment
 from influx_wrap.formats.files import make_folder, write_json
 from influx_wrap.formats.pairs import PAIRS, write_pairs
 from influx_wrap.formats.recording import FlightTruth
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.flashes import Flashes, Readings
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, project
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import PointCloud
 from influx_wrap.model.truth import Truth
-from influx_wrap.observe.pairing import (
-    Clock,
-    IntArray,
-    Match,
-    Misfit,
-    Pairing,
-    Verdict,
-    match_times,
-)
+from influx_wrap.observe.pairing import Clock, Match, Misfit, Pairing, Verdict, match_times
 
 MATCH = "match.json"
 MIN_PAIRS = 12

@@ -24,8 +24,8 @@ from influx_wrap.formats.pairs import (
     read_review,
     write_review,
 )
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import SET_BY_HAND, Flashes, Readings
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.observe.pairing import OUTLIER_SIGMAS, TOLERANCE_S, Misfit, fit_clock
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.led_review import Card, write_review_page

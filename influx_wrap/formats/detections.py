@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, make_folder, read_json, write_json, writing
 from influx_wrap.formats.kalibr import coords_rows, successes_rows, write_target
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.target import Target
 
 TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
@@ -50,7 +49,7 @@ class DetectionSummary:
     image_size: tuple[int, int]
     stills: bool
     n_points: int
-    counts: NDArray[np.int64]
+    counts: IntArray
     ambiguous: tuple[int, ...]
     truncated: str | None
     made_from: Mapping[str, str]
@@ -143,13 +142,13 @@ def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:
     }
 
 
-def _confidence_rows(frames: NDArray[np.int64], confidence: FloatArray) -> str:
+def _confidence_rows(frames: IntArray, confidence: FloatArray) -> str:
     ids = np.repeat(frames, confidence.shape[1]).tolist()
     values = confidence.ravel().tolist()
     return "".join([f"{i},{value:.4f}\n" for i, value in zip(ids, values, strict=True)])
 
 
-def _read_counts(record: Record, n_frames: int, n_points: int) -> NDArray[np.int64]:
+def _read_counts(record: Record, n_frames: int, n_points: int) -> IntArray:
     """(n,) the number of corners of every frame."""
     counts = [
         record.record(str(frame)).integer("num_detections", at_least=0) for frame in range(n_frames)

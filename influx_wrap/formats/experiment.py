@@ -16,21 +16,28 @@ from typing import Protocol
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, dump_yaml, read_json, read_yaml, write_text
+from influx_wrap.formats.files import (
+    PIXEL_ORIGIN,
+    Record,
+    dump_yaml,
+    read_json,
+    read_yaml,
+    write_text,
+)
 from influx_wrap.formats.kalibr import (
     read_observations,
     read_target,
     write_observations,
     write_target,
 )
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Noise, Truth
 
 TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
 EXPERIMENT, TRUTH = "experiment.yaml", "truth.json"
-PIXEL_ORIGIN = "center"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ nobody ever reads half a file.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -21,9 +22,12 @@ import numpy as np
 import yaml
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 T = TypeVar("T")
+
+PIXEL_ORIGIN = "center"
+"""In files of our own, pixel (0, 0) is the centre of the top-left pixel; they say so."""
 
 
 @contextmanager
@@ -45,6 +49,12 @@ def read_text(path: Path) -> str:
     """The whole file, a byte order mark removed."""
     with reading(path):
         return path.read_text(encoding="utf-8-sig")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,9 +20,16 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_json, read_text, write_json, write_text
+from influx_wrap.formats.files import (
+    PIXEL_ORIGIN,
+    Record,
+    read_json,
+    read_text,
+    write_json,
+    write_text,
+)
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import Flashes, Readings
-from influx_wrap.model.intrinsics import FloatArray
 
 FLASHES, FLASH_RTK = "flashes.json", "flash_rtk.json"
 FORMAT = "influx_wrap flashes 1"
@@ -107,7 +114,7 @@ def write_flashes(path: Path, stored: StoredFlashes) -> None:
             "n_frames": flashes.n_frames,
             "truncated": stored.truncated,
             "made_from": dict(stored.made_from),
-            "pixel_origin": "center",
+            "pixel_origin": PIXEL_ORIGIN,
             "flashes": [
                 {"frame": frame, "last_frame": last, "uv": uv, "radii_px": radii, "rule": rule}
                 for frame, last, uv, radii, rule in rows

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_json, writing
+from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, writing
 from influx_wrap.formats.lens_metadata import (
     FD_KEY,
     LFL_KEY,
@@ -31,7 +31,8 @@ from influx_wrap.formats.lens_metadata import (
     frame_number,
     lens_setting,
 )
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.lens_metadata import LensMetadata
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"
@@ -42,7 +43,6 @@ CSV_COLUMNS = (
     "frame", "lfl_mm", "fd_m", "status", *NAMES, *(f"sigma_{name}" for name in NAMES),
     "pixel_origin",
 )  # fmt: skip
-PIXEL_ORIGIN = "center"
 _LINES_AT_ONCE = 10_000
 _EIGHT, _EIGHT_NAMES = itemgetter(*NAMES), frozenset(NAMES)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
 
@@ -44,9 +45,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=tuple, parse_int=float, parse_cons
 class JsonStream:
     """A place in a JSON text that moves towards its end."""
 
-    def __init__(
-        self, path: Path, file: BinaryIO, max_bytes: int, progress: Callable[[int], None]
-    ) -> None:
+    def __init__(self, path: Path, file: BinaryIO, max_bytes: int, progress: Advance) -> None:
         self._path, self._file, self._max_bytes, self._progress = path, file, max_bytes, progress
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._text, self._at = "", 0
@@ -187,7 +186,7 @@ class JsonStream:
 
 @contextmanager
 def open_json(
-    path: Path, max_bytes: int, progress: Callable[[int], None] = lambda _: None
+    path: Path, max_bytes: int, progress: Advance = lambda _: None
 ) -> Iterator[JsonStream]:
     """A JSON file from its beginning; one larger than ``max_bytes`` is refused unread.
 

@@ -28,7 +28,7 @@ from influx_wrap.formats.files import (
     reading,
     write_text,
 )
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
 
@@ -167,14 +167,14 @@ def write_observations(coords_path: Path, successes_path: Path, observations: Ob
     write_text(successes_path, successes_rows(observations.view_ids, observations.valid))
 
 
-def coords_rows(view_ids: NDArray[np.int64], uv: FloatArray, valid: BoolArray) -> str:
+def coords_rows(view_ids: IntArray, uv: FloatArray, valid: BoolArray) -> str:
     """Rows of ``coords_2d.csv`` for views (V,) with pixels (V, T, 2), where ``valid`` (V, T)."""
     ids = np.repeat(view_ids, uv.shape[1]).tolist()
     pixels = np.where(valid[..., None], uv, 0.0).reshape(-1, 2).tolist()
     return "".join([f"{i},{u:.9f},{v:.9f}\n" for i, (u, v) in zip(ids, pixels, strict=True)])
 
 
-def successes_rows(view_ids: NDArray[np.int64], valid: BoolArray) -> str:
+def successes_rows(view_ids: IntArray, valid: BoolArray) -> str:
     """Rows of ``successes.csv`` for views (V,) with ``valid`` (V, T)."""
     ids = np.repeat(view_ids, valid.shape[1]).tolist()
     found = valid.ravel().tolist()
@@ -201,7 +201,7 @@ def _check_rows_agree(
         raise _fault(successes_path, row, f"a success must be 0 or 1, got {value}.")
 
 
-def _block_ids(path: Path, row_ids: NDArray[np.int64], n_points: int) -> NDArray[np.int64]:
+def _block_ids(path: Path, row_ids: IntArray, n_points: int) -> IntArray:
     """(V,) the id of each block of ``n_points`` rows."""
     if len(row_ids) % n_points:
         raise InputError(
@@ -278,6 +278,6 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(number, line) for number, line in lines if line]
 
 
-def _first(flags: NDArray[np.bool_]) -> int | None:
+def _first(flags: BoolArray) -> int | None:
     """Index of the first True."""
     return int(np.argmax(flags)) if flags.any() else None

@@ -16,7 +16,9 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text, read_yaml
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.words import size_text
 
 CAMCHAINS = "*camchain*.yaml"
 RESULTS = "*results-cam*.txt"
@@ -30,7 +32,7 @@ def read_camchain(path: Path, image_size: tuple[int, int]) -> Intrinsics:
             raise camera.fault(key, f"must be {needed}, got {camera.text(key)!r}.")
     if camera.numbers("resolution") != image_size:
         found = " x ".join(f"{number:g}" for number in camera.numbers("resolution"))
-        raise camera.fault("resolution", f"is {found}, not {image_size[0]} x {image_size[1]}.")
+        raise camera.fault("resolution", f"is {found}, not {size_text(image_size)}.")
     for key in ("intrinsics", "distortion_coeffs"):
         if len(camera.numbers(key)) != 4:
             raise camera.fault(key, f"must be 4 numbers, got {len(camera.numbers(key))}.")

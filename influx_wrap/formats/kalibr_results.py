@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.formats.files import write_text
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target
 
 DECIMALS = 8

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from influx_wrap.formats.files import write_bytes
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
-from influx_wrap.model.intrinsics import FloatArray
 
 NAMESPACE = "http://www.opengis.net/kml/2.2"
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from influx_wrap.formats.files import Record, read_json, write_json
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, write_json
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 
 FORMAT, VERSION = "influx_wrap table", 1
-PIXEL_ORIGIN = "center"
 TARGETS = ("board", "drone")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from influx_wrap.formats.files import Record, read_json, write_json
+from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, write_json
 
 OTHER_LIGHTS = "other_lights.json"
 
@@ -30,7 +30,7 @@ def write_other_lights(path: Path, lights: Sequence[OtherLight]) -> None:
         {"frame": one.frame, "last_frame": one.last_frame, "uv": list(one.uv), "reason": one.reason}
         for one in lights
     ]
-    write_json(path, {"pixel_origin": "center", "lights": rows})
+    write_json(path, {"pixel_origin": PIXEL_ORIGIN, "lights": rows})
 
 
 def read_other_lights(path: Path) -> list[OtherLight]:

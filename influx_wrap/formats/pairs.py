@@ -26,6 +26,7 @@ from pathlib import Path
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text, write_text
 from influx_wrap.model.flashes import Flashes, Readings
+from influx_wrap.model.words import size_text
 
 PAIRS, REVIEW = "pairs.csv", "review.csv"
 PAIR_COLUMNS = (
@@ -148,7 +149,8 @@ def _row(
         width, height = flashes.image_size
         inside = -0.5 <= uv[0] <= width - 0.5 and -0.5 <= uv[1] <= height - 0.5
         if not (all(map(math.isfinite, uv)) and inside):
-            raise fault(f"the centre {u_text}, {v_text} is outside the {width} x {height} picture.")
+            size = size_text(flashes.image_size)
+            raise fault(f"the centre {u_text}, {v_text} is outside the {size} picture.")
     if action is Action.USE:
         missing = [("a reading", not reading), ("a frame", frame is None), ("u and v", uv is None)]
         if any(is_missing for _, is_missing in missing):

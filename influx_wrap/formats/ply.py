@@ -19,7 +19,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 CHUNK = 1 << 18
 MOST_HEADER_BYTES = 1 << 20

@@ -13,7 +13,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text, write_text
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 POSES = "poses.csv"
 COLUMNS = ("view", *(f"r{i}{j}" for i in range(3) for j in range(3)), "tx", "ty", "tz")

@@ -15,8 +15,8 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json, write_json
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
-from influx_wrap.model.intrinsics import FloatArray
 
 WAYPOINT, RETURN, TAKE_OFF, CHANGE_SPEED = 16, 20, 22, 178
 MISSION_FRAME, RELATIVE_FRAME = 2, 3

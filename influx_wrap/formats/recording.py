@@ -39,8 +39,9 @@ from influx_wrap.formats.lens_metadata import (
     read_lens_metadata,
     write_lens_metadata,
 )
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Board
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.target import PointCloud, Target, bow_basis
 from influx_wrap.model.truth import Noise, Truth
 

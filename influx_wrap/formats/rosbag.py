@@ -33,6 +33,7 @@ from rosbags.typesys.store import Typestore
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
+from influx_wrap.model.words import size_text
 
 Grey: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 Kind: TypeAlias = Literal["ros1", "sqlite3", "mcap"]
@@ -245,7 +246,8 @@ def _image(message: Any, where: str) -> Grey:
     row_bytes = width * channels * dtype.itemsize
     if min(height, width) < 1 or step < row_bytes or len(message.data) < height * step:
         raise InputError(
-            f"{where} is damaged: {len(message.data)} bytes are no picture of {width} x {height}."
+            f"{where} is damaged: {len(message.data)} bytes are no picture of "
+            f"{size_text((width, height))}."
         )
     rows = np.asarray(message.data, np.uint8)[: height * step].reshape(height, step)
     pixels = np.ascontiguousarray(rows[:, :row_bytes]).view(dtype)

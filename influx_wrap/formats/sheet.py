@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_bytes
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern
 from influx_wrap.model.target import AprilGrid, Checkerboard
+from influx_wrap.model.words import size_text
 
 DEFAULT_DPI = 300.0
 MAX_PIXELS = 300_000_000
@@ -241,7 +242,7 @@ def _as_png(sheet: Sheet, dpi: float) -> bytes:
         _stamp(image, [(outline - [x_mm[0], y_mm[0]]) / pixel_mm for outline in mark])
     done, encoded = cv2.imencode(".png", np.flipud(image))
     if not done:
-        raise InputError(f"a PNG of {image.shape[1]} x {image.shape[0]} pixels cannot be made.")
+        raise InputError(f"a PNG of {size_text(image.shape[::-1])} pixels cannot be made.")
     return _with_resolution(encoded.tobytes(), pixels_per_m)
 
 

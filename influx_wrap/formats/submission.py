@@ -25,11 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import writing
 from influx_wrap.formats.json_stream import MIB, Constant, JsonStream, open_json, too_large
 from influx_wrap.formats.manifest import Video
 from influx_wrap.model.predictions import MEI, PARAMETERS, RAD_TAN, Predictions, VideoPredictions
+from influx_wrap.model.words import counted
 
 METADATA = "submission_metadata"
 METHOD, KIND, VERSION = "method_name", "intrinsics_type", "version"
@@ -42,7 +44,6 @@ _TO_CORNER_PX = 0.5
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _LONGEST_NAME, _LONGEST_SHOWN = 1000, 60
 
-Progress = Callable[[int], None]
 Row = tuple[str, int, tuple[float, ...] | None]
 Pairs = tuple[tuple[str, Any], ...]
 
@@ -76,7 +77,7 @@ class SubmissionSummary:
 
 
 def validate_submission(
-    path: Path, manifest: Mapping[str, Video] | None = None, progress: Progress = lambda _: None
+    path: Path, manifest: Mapping[str, Video] | None = None, progress: Advance = lambda _: None
 ) -> SubmissionSummary:
     """Check a submission by every rule; the error names the first place that breaks one.
 
@@ -107,7 +108,7 @@ def find_faults(
     path: Path,
     manifest: Mapping[str, Video] | None = None,
     most: int = 50,
-    progress: Progress = lambda _: None,
+    progress: Advance = lambda _: None,
 ) -> list[str]:
     """The first faults of a submission in the order of the file; none if it is valid."""
     faults: list[str] = []
@@ -130,7 +131,7 @@ def find_faults(
 
 
 def read_submission(
-    path: Path, manifest: Mapping[str, Video] | None = None, progress: Progress = lambda _: None
+    path: Path, manifest: Mapping[str, Video] | None = None, progress: Advance = lambda _: None
 ) -> Predictions:
     """Read a submission, checked by every rule, with pixel (0, 0) a pixel's centre.
 
@@ -509,7 +510,8 @@ def _is_name(text: str) -> bool:
 
 def _frames(video: Video) -> str:
     n = video.frame_count
-    return "1 frame, 0" if n == 1 else f"{n} frames, 0 to {n - 1}"
+    numbers = "0" if n == 1 else f"0 to {n - 1}"
+    return f"{counted(n, 'frame')}, {numbers}"
 
 
 def _shown(text: str) -> str:

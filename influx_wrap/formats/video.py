@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.words import size_text
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -49,12 +50,12 @@ _BT709 = 1
 
 def check_codec(codec: str, image_size: tuple[int, int]) -> None:
     """Refuse pictures of (width, height) that ``codec`` cannot take, or a missing PyAV."""
-    _import_av()
+    import_av("a video needs PyAV to be written")
     width, height = image_size
     if codec == "h264" and (width % 2 or height % 2):
         raise InputError(
-            f"H.264 needs an even number of pixels each way, the pictures have {width} x {height}; "
-            "use the codec ffv1."
+            f"H.264 needs an even number of pixels each way, the pictures have "
+            f"{size_text(image_size)}; use the codec ffv1."
         )
 
 
@@ -63,7 +64,7 @@ def write_video(
 ) -> None:
     """Encode pictures of one size, grey (H, W) or in colour (H, W, 3), blue first; ``path`` is
     the old file or the complete new one."""
-    av = _import_av()
+    av = import_av("a video needs PyAV to be written")
     pictures = iter(pictures)
     first = next(pictures, None)
     if first is None:
@@ -133,13 +134,13 @@ def _as_colour_frame(av: ModuleType, picture: NDArray[np.uint8], layout: str) ->
     return frame
 
 
-def _import_av() -> ModuleType:
-    """PyAV, which only videos need."""
+def import_av(need: str) -> ModuleType:
+    """PyAV, which only videos need; ``need`` says what for, as in "a video needs PyAV to be
+    written"."""
     try:
         import av
     except ImportError:
-        raise InputError(
-            "a video needs PyAV to be written: pip install 'influx_wrap[video]'."
-        ) from None
+        raise InputError(f"{need}: pip install 'influx_wrap[video]'.") from None
+    # FFmpeg's log stays off: with PyAV's callback installed, reading has been seen to hang.
     av.logging.set_level(None)
     return av

@@ -14,10 +14,10 @@ from itertools import combinations
 
 import numpy as np
 
-from influx_wrap.lut.kernels import IntArray, in_quad, in_triangle
+from influx_wrap.lut.kernels import in_quad, in_triangle
 from influx_wrap.lut.lookup import Lookup
 from influx_wrap.lut.regions import make_regions
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 ON_RIM = 1e-9
 

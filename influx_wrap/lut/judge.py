@@ -10,7 +10,7 @@ from influx_wrap.lut.crossval import LeftOut
 from influx_wrap.lut.lookup import Lookup, make_lookup
 from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.lut.uncertainty import ErrorModel, make_error_model
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table
 
 TIE = 1e-9

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import jit
-from influx_wrap.model.intrinsics import FloatArray
-
-IntArray = NDArray[np.int64]
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 RIM = 1e-6
 """How far outside all regions, in weights, a query still counts as on the rim of the nearest:

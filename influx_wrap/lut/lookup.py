@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from influx_wrap.errors import InputError
-from influx_wrap.lut.kernels import IntArray, blend, locate
+from influx_wrap.lut.kernels import blend, locate
 from influx_wrap.lut.regions import BINS, Index, Regions, make_index, make_regions
 from influx_wrap.lut.schemes import DEFAULT, Scheme, cfl_mm, effective_lfl_mm
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 
 LFL_TOLERANCE = 1e-6

@@ -18,9 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from influx_wrap.lut.kernels import IntArray
 from influx_wrap.lut.triangulate import Edge, triangulate
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 BINS = 128
 """Along each side of the table; queries are looked up in the bin they fall into."""

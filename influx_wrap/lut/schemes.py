@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 SCHEMES = ("paper", "disparity", "thin-lens")
 DEFAULT = "paper"

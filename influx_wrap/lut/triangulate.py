@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 Edge = tuple[int, int]
 Triangle = tuple[int, int, int]

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.lut.crossval import LeftOut, leave_one_out
-from influx_wrap.lut.kernels import IntArray
 from influx_wrap.lut.lookup import Answers, Lookup, Status
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 FACTORS = (0.1, 10.0)
 WITHIN_ONE_SIGMA = 0.6827

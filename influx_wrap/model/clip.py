@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Clip:
     name: str
     image_size: tuple[int, int]
     pixel_um: tuple[float, float]
-    frames: NDArray[np.int64]
+    frames: IntArray
     lfl_mm: FloatArray
     fd_m: FloatArray
     intrinsics: FloatArray
@@ -63,7 +63,7 @@ class Clip:
         """(n,) where there are intrinsics."""
         return np.asarray(np.isfinite(self.intrinsics).all(axis=1))
 
-    def rows(self, rows: NDArray[np.int64] | BoolArray) -> Clip:
+    def rows(self, rows: IntArray | BoolArray) -> Clip:
         """The clip with some of its frames, by index (m,) or where True (n,)."""
         return Clip(
             self.name,

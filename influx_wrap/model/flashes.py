@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 SET_BY_HAND = 0
 """The ``rule`` of a centre that a person put there."""
@@ -25,11 +24,11 @@ class Flashes:
     rule         (F,) which of the paper's three rules found it, 1 to 3; 0: set by hand
     """
 
-    frames: NDArray[np.int64]
-    last_frames: NDArray[np.int64]
+    frames: IntArray
+    last_frames: IntArray
     uv: FloatArray
     radii_px: FloatArray
-    rule: NDArray[np.int64]
+    rule: IntArray
     fps: float
     n_frames: int
     image_size: tuple[int, int]

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.optics import footprint_m, lens_to_object_m
 
 MARGIN_M = 0.2
@@ -52,7 +51,7 @@ def outline_m(
     return corners * np.array([width / 2, height / 2, depth]) * depth_factor
 
 
-def boustrophedon_orders() -> NDArray[np.int64]:
+def boustrophedon_orders() -> IntArray:
     """(128, 24): ways through the hover points layer by layer, as an ox ploughs.
 
     Every layer by rows or by columns from any of its corners, either layer first. No point

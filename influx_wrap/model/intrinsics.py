@@ -20,12 +20,11 @@ from dataclasses import astuple, dataclass, fields
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from influx_wrap.model.arrays import BoolArray as BoolArray
+from influx_wrap.model.arrays import FloatArray as FloatArray
 
 
 @dataclass(frozen=True, slots=True)

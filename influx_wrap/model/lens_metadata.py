@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +16,7 @@ class LensMetadata:
     A value that the lens did not tell is NaN; a lens focused at infinity has an infinite FD.
     """
 
-    frame: NDArray[np.int64]
+    frame: IntArray
     lfl_mm: FloatArray
     fd_m: FloatArray
 

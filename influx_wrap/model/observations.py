@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.target import Target, is_collinear
+from influx_wrap.model.words import size_text
 
 MIN_POINTS_PER_VIEW = 4
 
@@ -31,7 +31,7 @@ class Observations:
     uv: FloatArray
     valid: BoolArray
     image_size: tuple[int, int]
-    view_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    view_ids: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         uv = np.ascontiguousarray(self.uv, dtype=float)
@@ -90,7 +90,7 @@ class Observations:
             u, v = self.uv[index, point]
             raise InputError(
                 f"view {self.view_ids[index]}, point {point}: ({u:.1f}, {v:.1f}) lies outside the "
-                f"{width} x {height} image. Is the image size right?"
+                f"{size_text(self.image_size)} image. Is the image size right?"
             )
 
     @property

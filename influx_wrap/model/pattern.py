@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.tag36h11 import CODES, TAG_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 TILTS_DEG = np.array([[0, 0, 0], [45, 0, 0], [-45, 0, 0], [0, 45, 0], [0, -45, 0]], dtype=float)
 """Rotation vectors (5, 3) of the paper's board orientations: parallel to the sensor, and

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import NAMES
 
 RAD_TAN, MEI = "rad-tan", "mei"
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -28,7 +28,7 @@ class VideoPredictions:
     values  (n, P) in the order of ``PARAMETERS``; NaN where the method has no answer
     """
 
-    frames: NDArray[np.int64]
+    frames: IntArray
     values: FloatArray
 
     def __post_init__(self) -> None:

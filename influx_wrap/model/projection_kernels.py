@@ -10,12 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import fused_jit, inlined, jit
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from influx_wrap.model.arrays import BoolArray, FloatArray
 
 
 @inlined

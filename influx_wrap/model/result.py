@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 Json = dict[str, Any]
 Selected = int | Literal["batch", "initialization"]

@@ -14,12 +14,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import NAMES, BoolArray, FloatArray
-
-IntArray = NDArray[np.int64]
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import NAMES
 
 SAME_LFL = 5e-3
 """Focal lengths that differ by less, relatively, are one setting of the zoom ring."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray
+from influx_wrap.model.arrays import BoolArray
 
 CODE_CELLS = 6
 BORDER_CELLS = 2

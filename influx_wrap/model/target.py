@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 
 def _plane_grid(y: FloatArray, x: FloatArray) -> FloatArray:

@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 
 
 @dataclass(frozen=True, slots=True)

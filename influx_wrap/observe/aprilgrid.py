@@ -24,11 +24,11 @@ import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.pattern import cell_pattern
 from influx_wrap.model.tag36h11 import TAG_CELLS
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.corner_kernels import IntArray, fit_corners
+from influx_wrap.observe.corner_kernels import fit_corners
 from influx_wrap.observe.detection import Detection, as_8_bit, nothing_found
 from influx_wrap.observe.lattice import Tags, find_tags
 

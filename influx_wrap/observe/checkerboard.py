@@ -20,11 +20,10 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.target import Checkerboard
-from influx_wrap.observe.detection import Detection, as_8_bit, nothing_found
+from influx_wrap.observe.detection import Detection, as_8_bit, cross, nothing_found
 
 BORDER_PX = 4.0
 REDUCED_WIDTHS_PX = (1100, 2200)
@@ -84,7 +83,7 @@ def _find(image: np.ndarray, target: Checkerboard, scale: int) -> FloatArray | N
 def _as_numbered(image: np.ndarray, target: Checkerboard, corners: FloatArray) -> FloatArray:
     """The corners (rows, cols, 2) from the bottom left of the board on, row by row."""
     right, up = _steps(corners)
-    if _cross(right, up).mean() > 0:
+    if cross(right, up).mean() > 0:
         # A board is seen from its front: with y downwards, up is left of right.
         corners = corners[:, ::-1]
     turns = [corners, corners[::-1, ::-1]]
@@ -99,17 +98,13 @@ def _steps(corners: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.asarray(np.gradient(corners, axis=1)), np.asarray(np.gradient(corners, axis=0))
 
 
-def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-
-
 def _refine(
     image: np.ndarray, coarse: FloatArray, max_step_px: float
 ) -> tuple[FloatArray, BoolArray]:
     """Corners (rows, cols, 2) on the full picture, and which of them (rows, cols) to use."""
     right, up = _steps(coarse)
     longest = np.maximum(np.linalg.norm(right, axis=-1), np.linalg.norm(up, axis=-1))
-    narrow = np.abs(_cross(right, up)) / np.maximum(longest, 1e-9)
+    narrow = np.abs(cross(right, up)) / np.maximum(longest, 1e-9)
     halves = np.clip(np.rint(REACH_OF_SQUARE * narrow), *WINDOW_PX).astype(int)
     criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 50, 1e-3)
     uv = coarse.copy()
@@ -142,7 +137,7 @@ def _contrast(image: np.ndarray, uv: FloatArray) -> FloatArray:
     return np.asarray(sign * np.where(first > second, first, -second))
 
 
-def _sample(image: np.ndarray, uv: FloatArray) -> NDArray[np.float64]:
+def _sample(image: np.ndarray, uv: FloatArray) -> FloatArray:
     """Brightness (rows, cols) of the picture at pixels (rows, cols, 2)."""
     at = uv.astype(np.float32)
     values = cv2.remap(

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import fast_jit, jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
 Grey = NDArray[np.uint8]
 
 # The normal distribution and its density at multiples of 1 / _STEPS up to _REACH.

@@ -22,10 +22,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, image_centre
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import image_centre
 from influx_wrap.model.target import Target
 
 CELL_COLS, CELL_ROWS = 8, 5
@@ -58,8 +58,8 @@ class Coverage:
     warnings               sentences about what is missing
     """
 
-    views_per_cell: NDArray[np.int64]
-    views_per_orientation: NDArray[np.int64]
+    views_per_cell: IntArray
+    views_per_orientation: IntArray
     warnings: tuple[str, ...]
 
     @property
@@ -104,7 +104,7 @@ def assess_coverage(
     return Coverage(views_per_cell, views_per_orientation, tuple(warnings))
 
 
-def count_views(uv: FloatArray, valid: BoolArray, image_size: tuple[int, int]) -> NDArray[np.int64]:
+def count_views(uv: FloatArray, valid: BoolArray, image_size: tuple[int, int]) -> IntArray:
     """(rows, cols) in how many views (V, T, 2) each cell of the picture has a valid corner."""
     width, height = image_size
     col = np.clip((uv[..., 0] + 0.5) * CELL_COLS / width, 0, CELL_COLS - 1).astype(np.int64)

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 
 
 class AmbiguousPicture(InputError):
@@ -47,3 +47,8 @@ def as_8_bit(image: np.ndarray) -> np.ndarray:
     if image.dtype != np.uint8:
         raise InputError(f"a picture of 8 or 16 bit is needed, got {image.dtype}.")
     return image
+
+
+def cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """(...) cross products of vectors (..., 2): the signed areas they span."""
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])

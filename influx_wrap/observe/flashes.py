@@ -31,7 +31,6 @@ from typing import TypeAlias, cast
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.processes import parallel
 from influx_wrap.errors import InputError
@@ -43,17 +42,17 @@ from influx_wrap.formats.other_lights import (
     read_other_lights,
     write_other_lights,
 )
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.flashes import Flashes
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture
 from influx_wrap.observe.journal import (
     CHUNK,
     Found,
     Frames,
     Journal,
+    detector_versions,
     footage_hash,
     use_one_thread,
-    versions,
 )
 from influx_wrap.observe.led import ColourPicture, bright_pixels, find_leds
 
@@ -88,7 +87,7 @@ LENGTHS = (0.7, 1.5)
 
 BLINKS, BLINK_REACH_PX = 5, 3.0
 
-Patch: TypeAlias = tuple[int, int, NDArray[np.bool_]]
+Patch: TypeAlias = tuple[int, int, BoolArray]
 """First row, first column and shape (h, w) of a steady light."""
 
 COLUMNS = ("u", "v", "major", "minor", "rule")
@@ -120,7 +119,7 @@ def detect_flashes(
     if not source.colour:
         raise InputError(f"{source.path} was opened without colour, which an LED is found by.")
     made_from = {
-        **versions(),
+        **detector_versions(),
         "footage": footage_hash(source.path),
         "flash_s": f"{flash_s:g}",
         "fps": f"{fps:.9g}",

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.processes import parallel
 from influx_wrap.errors import InputError
@@ -25,6 +24,7 @@ from influx_wrap.formats.detections import (
     write_detections,
 )
 from influx_wrap.formats.files import make_folder
+from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
 from influx_wrap.observe import aprilgrid, checkerboard
@@ -35,9 +35,9 @@ from influx_wrap.observe.journal import (
     Found,
     Frames,
     Journal,
+    detector_versions,
     footage_hash,
     use_one_thread,
-    versions,
 )
 
 Board = AprilGrid | Checkerboard
@@ -66,7 +66,7 @@ def detect_footage(
     if isinstance(target, PointCloud):
         raise InputError("a point cloud cannot be seen in footage: a board's target is needed.")
     made_from = {
-        **versions(),
+        **detector_versions(),
         "target": _hash(target),
         "footage": footage_hash(source.path),
     }
@@ -142,7 +142,7 @@ def _look(target: Board, task: tuple[int, Picture]) -> Found | Exception:
 
 def _check_useful(
     path: Path,
-    counts: NDArray[np.int64],
+    counts: IntArray,
     ambiguous: tuple[int, ...],
     truncated: TruncatedInput | None,
 ) -> None:
@@ -162,7 +162,7 @@ def _check_useful(
         )
 
 
-def _totals(journal: Journal) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+def _totals(journal: Journal) -> tuple[IntArray, tuple[int, ...]]:
     """Corners of every frame (n,), and which frames were ambiguous."""
     counts, ambiguous = [], []
     for chunk in journal.chunks():

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.words import size_text
 
 Picture: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -108,8 +109,7 @@ class FrameSource(ABC):
 
     def _check_size(self, index: int, name: str, size: tuple[int, int]) -> None:
         if size != self.image_size:
-            width, height = self.image_size
             raise InputError(
-                f"{self.path}, frame {index}{name} has {size[0]} x {size[1]} pixels, the frames "
-                f"before it {width} x {height}: a recording needs one size."
+                f"{self.path}, frame {index}{name} has {size_text(size)} pixels, the frames "
+                f"before it {size_text(self.image_size)}: a recording needs one size."
             )

@@ -42,7 +42,7 @@ from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
 Found: TypeAlias = Mapping[str, NDArray[Any]]
 
 CHUNK = 64
-LIBRARIES = {"numpy": "numpy", "scipy": "scipy", "opencv": "opencv-python-headless", "pyav": "av"}
+_LIBRARIES = {"numpy": "numpy", "scipy": "scipy", "opencv": "opencv-python-headless", "pyav": "av"}
 
 SAMPLES, SAMPLE_BYTES = 64, 1 << 16
 """How many pieces of the footage its hash looks at, and how long each is."""
@@ -216,10 +216,10 @@ def _update_with_samples(digest: hashlib._Hash, file: Path, n_samples: int) -> N
             digest.update(stream.read(SAMPLE_BYTES))
 
 
-def versions() -> dict[str, str]:
+def detector_versions() -> dict[str, str]:
     """Of all that could change what is found; the detectors' is a hash of their sources."""
     versions = {"influx_wrap": __version__}
-    for name, package in LIBRARIES.items():
+    for name, package in _LIBRARIES.items():
         try:
             versions[name] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -47,11 +47,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW, Observations
+from influx_wrap.model.robust import MAD_SIGMA
 from influx_wrap.model.target import AprilGrid, Target
-
-IntArray = NDArray[np.int64]
 
 # A board in motion loses most of its corners, one at rest a few tags at most.
 DIP_OF_FRAME = 0.25
@@ -200,7 +199,7 @@ def _marked_fall(counts: IntArray, usable: BoolArray, complete: int) -> FloatArr
     """(F,) how far a count has to fall from each frame's for the board to have moved."""
     steps = np.abs(np.diff(counts))[usable[1:] & usable[:-1]]
     # Most neighbours show the same pose: their median difference is flicker, not motion.
-    sigma = 1.4826 * float(np.median(steps)) / math.sqrt(2) if steps.size else 0.0
+    sigma = MAD_SIGMA * float(np.median(steps)) / math.sqrt(2) if steps.size else 0.0
     least = max(DIP_OF_BOARD * complete, DIP_OF_FLICKER * sigma)
     return np.maximum(DIP_OF_FRAME * counts, least)
 

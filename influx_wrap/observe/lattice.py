@@ -21,11 +21,11 @@ import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS, TAG_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.corner_kernels import IntArray, lighter_than, tile_extremes
-from influx_wrap.observe.detection import AmbiguousPicture
+from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
+from influx_wrap.observe.detection import AmbiguousPicture, cross
 
 TILE_PX = 4
 NEARBY_TILES = 7
@@ -133,7 +133,7 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
     # Outwards through side k (from corner k to k + 1): 0 is down on the board, 1 right, ...
     outward = mid - np.roll(mid, 2, axis=1)
     expected = centres[:, None] + pitch * outward
-    size = np.sqrt(np.abs(_cross(quads[:, 2] - quads[:, 0], quads[:, 3] - quads[:, 1])) / 2)
+    size = np.sqrt(np.abs(cross(quads[:, 2] - quads[:, 0], quads[:, 3] - quads[:, 1])) / 2)
     distance, nearest = cKDTree(centres).query(expected)
     neighbour = np.asarray(nearest)
     near = distance < 0.3 * np.linalg.norm(outward, axis=2)
@@ -169,10 +169,6 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
         corners = np.take_along_axis(quads[chosen], order[..., None], axis=1)
         patches.append((place[chosen], corners))
     return patches
-
-
-def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
 @lru_cache(maxsize=4)
@@ -260,8 +256,8 @@ def _in_quads(corners: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     p0, p1, p2, p3 = (corners[:, k, None] for k in range(4))
     # The homography of the unit square, from where its sides meet.
     d1, d2, d3 = p1 - p2, p3 - p2, p0 - p1 + p2 - p3
-    determinant = _cross(d1, d2)
-    g, h = _cross(d3, d2) / determinant, _cross(d1, d3) / determinant
+    determinant = cross(d1, d2)
+    g, h = cross(d3, d2) / determinant, cross(d1, d3) / determinant
     g, h = g[..., None], h[..., None]
     x, y = x[:, None], y[:, None]
     top = (p1 - p0 + g * p1) * x + (p3 - p0 + h * p3) * y + p0

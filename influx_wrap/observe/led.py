@@ -41,7 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.robust import MAD_SIGMA
 
 ColourPicture = NDArray[np.uint8]
 
@@ -192,7 +193,7 @@ def _bright_windows(picture: ColourPicture) -> list[_Window]:
     return windows
 
 
-def _runs(is_bright: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(is_bright: BoolArray) -> list[tuple[int, int]]:
     """Begin and end of each run of True."""
     edges = np.flatnonzero(np.diff(is_bright, prepend=False, append=False))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
@@ -339,6 +340,6 @@ def _circle_centre(directions: FloatArray, radii: FloatArray) -> FloatArray:
         residual = distance - matrix @ step
         centre = centre + step[:2]
         middle = np.partition(np.abs(residual), len(residual) // 2)[len(residual) // 2]
-        spread = 1.4826 * middle + LEAST_SPREAD_PX
+        spread = MAD_SIGMA * middle + LEAST_SPREAD_PX
         weights = np.clip(1 - (residual / (REJECT_SPREADS * spread)) ** 2, 1e-3, None) ** 2
     return centre

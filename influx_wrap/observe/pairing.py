@@ -21,11 +21,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
-
-IntArray = NDArray[np.int64]
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.robust import MEDIAN_LENGTH
 
 TOLERANCE_S = 0.2
 """How far a pair may be apart once the clocks agree: half of the time between frames, half
@@ -49,8 +47,6 @@ MAX_CANDIDATES = 25
 
 # Leaving out two items must cost more than the worst pair within the tolerance.
 _PAIR_GAIN = 1.5 * (TOLERANCE_S / JITTER_S) ** 2
-# The median length of a two-dimensional Gaussian vector.
-_MEDIAN_LENGTH = np.sqrt(2 * np.log(2))
 
 
 class Verdict(StrEnum):
@@ -91,7 +87,7 @@ class Misfit:
     @property
     def scale(self) -> float:
         """How much larger than expected most residuals are; 1 if they are not."""
-        return max(1.0, float(np.median(self.sigmas) / _MEDIAN_LENGTH))
+        return max(1.0, float(np.median(self.sigmas) / MEDIAN_LENGTH))
 
 
 MisfitFunction = Callable[[IntArray, IntArray], Misfit | None]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.video import import_av
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
 
 if TYPE_CHECKING:
@@ -360,16 +361,7 @@ def _has_luma_plane(layout: VideoFormat) -> bool:
 
 
 def _import_av(path: Path) -> ModuleType:
-    """PyAV, which only videos need."""
-    try:
-        import av
-    except ImportError:
-        raise InputError(
-            f"{path} needs PyAV to be read as a video: pip install 'influx_wrap[video]'."
-        ) from None
-    # FFmpeg's log stays off: with PyAV's callback installed, reading has been seen to hang.
-    av.logging.set_level(None)
-    return av
+    return import_av(f"{path} needs PyAV to be read as a video")
 
 
 def _complaint(error: Exception) -> str:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from influx_drone.errors import DroneError
 from influx_drone.geodesy import Site, camera_to_world, geodetic_to_world, world_to_geodetic
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import (
     CORNERS,
     DEPTH_FACTORS,
@@ -32,7 +33,6 @@ from influx_wrap.model.flight import (
     hover_points_m,
     outline_m,
 )
-from influx_wrap.model.intrinsics import FloatArray
 
 RESERVE = 0.25
 """Share of the battery that a flight leaves in it."""

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import CORNERS, corner_points_m, hover_points_m
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.words import size_text
 
 STEP = 1.02
 EDGES = ("left", "right", "top", "bottom")
@@ -89,7 +90,7 @@ def tune_by_pixels(cfl_mm: float, fd_m: float, camera: Camera, uv: FloatArray) -
         raise InputError(
             f"these pixels lie {ratio:.2f} times as far from the picture's centre as those of a "
             f"test flight with a CFL of {cfl_mm:g} mm, more than a lens differs from a thin one. "
-            f"Are they of this flight, in a picture of {camera.width_px} x {camera.height_px}, "
+            f"Are they of this flight, in a picture of {size_text(camera.image_size)}, "
             "and is --cfl-mm what was flown?"
         )
     notes = [f"The drone was {ratio:.4f} times as far from the picture's centre as expected."]

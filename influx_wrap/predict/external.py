@@ -25,18 +25,19 @@ from typing import Any
 import cv2
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder, read_text
 from influx_wrap.formats.groundtruth import TO_CORNER
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
+from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import Picture, TruncatedInput
 from influx_wrap.predict.conversation import Conversation
 from influx_wrap.predict.predictor import (
     Footage,
     MethodError,
     Predicted,
-    Progress,
     Setting,
     all_frames,
     typed_settings,
@@ -180,7 +181,7 @@ class External:
         size = footage.source.image_size
         process = self._process or self._started(footage)
         self._process = None
-        process.note(f"== {footage.name}, {size[0]} x {size[1]}")
+        process.note(f"== {footage.name}, {size_text(size)}")
         try:
             predicted = self._ask(process, _Answers(self.kind), footage, progress)
         except MethodError as error:

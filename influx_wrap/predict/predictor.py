@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import GroundTruth
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 
 Setting: TypeAlias = str | int | float
-Progress: TypeAlias = Callable[[int, int | None], None]
 """Hears how many frames of a video are done, and of how many, if that is known."""
 
 

@@ -17,14 +17,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import GroundTruth
-from influx_wrap.model.intrinsics import NAMES, FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, image_centre
 from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.predict.predictor import (
     Footage,
     Predicted,
-    Progress,
     Setting,
     all_frames,
     typed_settings,

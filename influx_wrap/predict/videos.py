@@ -37,7 +37,7 @@ from influx_wrap.predict.predictor import (
     all_frames,
 )
 
-Progress = Callable[[str, int, int | None], None]
+VideoProgress = Callable[[str, int, int | None], None]
 """Hears a video's name, how many of its frames are done, and of how many, if that is known."""
 
 
@@ -115,7 +115,7 @@ def predict_videos(
     journal: Journal,
     *,
     jobs: int = 1,
-    progress: Progress = lambda name, done, total: None,
+    progress: VideoProgress = lambda name, done, total: None,
 ) -> Generator[Outcome, None, None]:
     """The outcome of every video, as they are completed.
 
@@ -149,7 +149,7 @@ def predict_videos(
 
 
 def _outcome(
-    footage: Footage, predictor: Predictor, journal: Journal, progress: Progress
+    footage: Footage, predictor: Predictor, journal: Journal, progress: VideoProgress
 ) -> Outcome:
     try:
         path = journal.path(footage)

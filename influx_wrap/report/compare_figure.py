@@ -9,8 +9,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 
 from influx_wrap.evaluate.cells import SHOWN, CellResult
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.grid import (
     draw_map,
     draw_target_border,

@@ -16,7 +16,8 @@ from influx_wrap import __version__
 from influx_wrap.formats.files import write_text
 from influx_wrap.lut.judge import Judgement, favoured
 from influx_wrap.lut.schemes import DEFAULT
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.page import page
 

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon
 
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.grid import save_figure
 from influx_wrap.report.style import INK, QUIET, SERIES, new_figure, styled
 

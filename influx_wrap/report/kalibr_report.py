@@ -15,14 +15,8 @@ from matplotlib.figure import Figure
 
 from influx_wrap.calibrate.result import Calibration
 from influx_wrap.formats.files import write_bytes
-from influx_wrap.model.intrinsics import (
-    NAMES,
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    project,
-    unproject,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, project, unproject
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.report.style import ERROR_RAMP, LINE, QUIET, SERIES, new_figure, styled

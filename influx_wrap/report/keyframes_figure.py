@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_bytes
-from influx_wrap.model.intrinsics import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.observe.coverage import MIN_VIEWS, Coverage
 from influx_wrap.observe.detection import as_8_bit
 from influx_wrap.report.grid import save_figure

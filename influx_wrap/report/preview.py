@@ -22,14 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from influx_wrap.model.intrinsics import (
-    BoolArray,
-    FloatArray,
-    Intrinsics,
-    fold_radius,
-    project,
-    unproject,
-)
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, fold_radius, project, unproject
 
 CELLS_ACROSS = 12
 """Cells of the grid over the width of the undistorted picture."""

@@ -23,8 +23,9 @@ from influx_wrap.calibrate.uncertainty import uncertainty_map
 from influx_wrap.evaluate.cells import SHOWN, CellResult, totals
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.influx import LensSettings
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import place_of
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, project
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, project
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.result import CalibrationResult, Json, RolloutReport, ViewReport
 from influx_wrap.observe.coverage import name_parts

@@ -22,12 +22,11 @@ from influx_wrap.evaluate.score import (
     THRESHOLD_PX,
     EpeHistogram,
     Evaluation,
-    IntArray,
     Score,
     Strip,
 )
 from influx_wrap.formats.files import write_text
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.report.page import page
 from influx_wrap.report.score_table import (
     FRAMES_HEADING,

@@ -17,7 +17,8 @@ from influx_wrap.formats.files import make_folder
 from influx_wrap.lut.judge import Judgement
 from influx_wrap.lut.lookup import Lookup
 from influx_wrap.lut.schemes import DEFAULT
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.grid import save_figure
 from influx_wrap.report.style import (

@@ -13,16 +13,17 @@ from threadpoolctl import threadpool_limits
 from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
+from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.recording import read_setting
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
 from influx_wrap.model.result import Json
 from influx_wrap.run.jobs import Job
-from influx_wrap.run.workspace import file_hash, provenance
 
 
 @dataclass(frozen=True)

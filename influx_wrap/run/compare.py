@@ -15,8 +15,8 @@ from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
 from influx_wrap.evaluate.epe import cell_epe_px, share_below
 from influx_wrap.evaluate.points import builtin
 from influx_wrap.formats.files import write_json, write_text
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.compare_figure import draw_epe, draw_errors

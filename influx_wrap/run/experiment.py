@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.compute.progress import Progress
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.engines.engine import Engine
-from influx_wrap.formats.files import check_writable, write_json
+from influx_wrap.formats.files import check_writable, file_hash, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
-from influx_wrap.run.workspace import file_hash, provenance
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def calibrate_files(
     name: str,
     focal_px: float | None,
     seed: int,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Calibration:
     """Calibrate, and write the result, or why there is none, to ``out``.
 

@@ -22,10 +22,11 @@ from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import read_experiment
-from influx_wrap.formats.files import read_json
+from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
 from influx_wrap.formats.poses import POSES, read_poses
-from influx_wrap.model.intrinsics import FloatArray, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.model.record import CellRecord, CellSetting
@@ -34,7 +35,7 @@ from influx_wrap.model.target import bow_basis
 from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
 from influx_wrap.run.jobs import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
-from influx_wrap.run.workspace import Workspace, file_hash
+from influx_wrap.run.workspace import Workspace
 
 Progress = Callable[[int, int], None]
 """Hears how many experiments of how many are done."""

@@ -32,7 +32,7 @@ from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_f
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import write_experiment
-from influx_wrap.formats.files import make_folder, read_json, write_json
+from influx_wrap.formats.files import file_hash, make_folder, read_json, write_json
 from influx_wrap.formats.flight import FLASHES, StoredFlashes, read_flash_rtk
 from influx_wrap.formats.pairs import REVIEW
 from influx_wrap.formats.recording import (
@@ -60,7 +60,6 @@ from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.run.views import Progress, choose_views, show_views, shown_coverage
-from influx_wrap.run.workspace import file_hash
 
 log = logging.getLogger(__name__)
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import read_json
+from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
-from influx_wrap.lut.kernels import IntArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table, grid_of
-from influx_wrap.run.workspace import EDITED, Workspace, file_hash
+from influx_wrap.run.workspace import EDITED, Workspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,26 +10,18 @@ bytes as one that was not. Times are in ``run.log``, which is also the folder's 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import logging
-import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TextIO
 
-from influx_wrap import __version__
 from influx_wrap.calibrate.result import Calibration
-from influx_wrap.compute import arithmetic
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
     make_folder,
     read_json,
-    reading,
     remove_leftovers,
     write_json,
 )
@@ -40,41 +32,6 @@ from influx_wrap.model.record import CellRecord
 
 EDITED = (InputError, KeyError, TypeError, ValueError, AttributeError)
 """What reading a record may raise that somebody has edited, or another version wrote."""
-
-LIBRARIES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "numba": "numba",
-    "opencv": "opencv-python-headless",
-}
-
-
-def provenance(
-    *, recipe: Mapping[str, Any], seed: int, inputs: Mapping[str, str | None], **settings: Any
-) -> dict[str, Any]:
-    """What a result was made from, as plain data; ``inputs`` are hashes, None where missing."""
-    return {
-        **versions(),
-        "seed": seed,
-        "recipe": dict(recipe),
-        "inputs": dict(inputs),
-        **settings,
-    }
-
-
-@cache
-def versions() -> Mapping[str, str]:
-    """Of influx_wrap, Python and the libraries on which the digits of a result depend, and the
-    arithmetic they work with."""
-    libraries = {name: metadata.version(package) for name, package in LIBRARIES.items()}
-    own = {"influx_wrap": __version__, "python": platform.python_version()}
-    return MappingProxyType({**own, **libraries, "arithmetic": arithmetic.name()})
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file."""
-    with reading(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Log(logging.StreamHandler[TextIO]):

@@ -34,7 +34,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import j1
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.intrinsics import Intrinsics, fold_radius
 from influx_wrap.model.target import Target
 from influx_wrap.synth.render import RenderOptions, sheet_cells
 
@@ -303,9 +304,9 @@ def _new_camera(bpy: Any, program: str) -> Any:
 def _new_object(
     bpy: Any,
     n_vertices: int,
-    faces: NDArray[np.int64],
+    faces: IntArray,
     levels: list[float],
-    level_of_face: NDArray[np.bool_],
+    level_of_face: BoolArray,
 ) -> Any:
     """A thing with ``faces`` (F, corners) that glow at one of ``levels``, of 255."""
     mesh = bpy.data.meshes.new("mesh")
@@ -323,14 +324,14 @@ def _new_object(
     return bpy.data.objects.new("thing", mesh)
 
 
-def _cell_faces(shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _cell_faces(shape: tuple[int, ...]) -> IntArray:
     """Faces (rows * columns, 4) of a grid of cells over its row-major corners."""
     rows, columns = shape
     first = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
     return np.stack([first, first + 1, first + columns + 2, first + columns + 1], axis=1)
 
 
-def _sphere(radius_m: float) -> tuple[FloatArray, NDArray[np.int64]]:
+def _sphere(radius_m: float) -> tuple[FloatArray, IntArray]:
     """Vertices (N, 3) and faces (F, 3) of a sphere, within 0.02 % of its radius."""
     import bmesh
 

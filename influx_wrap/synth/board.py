@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Board, Camera
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius, unproject
+from influx_wrap.model.intrinsics import Intrinsics, fold_radius, unproject
 from influx_wrap.model.optics import footprint_m, lens_to_object_m
 from influx_wrap.model.pose import TILTS_DEG, rotation_matrix
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.experiment import Cell
 from influx_wrap.model.flight import hover_points_m
 from influx_wrap.model.hardware import Board, Camera
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics, project
+from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import rotation_matrix, transform
 from influx_wrap.model.target import PointCloud, bow_basis

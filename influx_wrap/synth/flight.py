@@ -16,12 +16,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from influx_drone.geodesy import Site, camera_to_world, geodetic_to_world, world_to_geodetic
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.flight import boustrophedon_orders
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project
+from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.target import PointCloud
 from influx_wrap.synth.experiment import Experiment
 from influx_wrap.synth.motion import FPS, SHUTTER
@@ -103,11 +104,11 @@ class Flight:
     hover_m: FloatArray
     error_m: FloatArray
     stops_m: FloatArray
-    point: NDArray[np.int64]
+    point: IntArray
     arrive_s: FloatArray
     leave_s: FloatArray
     on_s: FloatArray
-    is_seen: NDArray[np.bool_]
+    is_seen: BoolArray
     phase: FloatArray
 
     @property
@@ -182,8 +183,8 @@ class LitFrames:
     uv_ends  (L, 2, 2) where it is at its beginning and its end
     """
 
-    stop: NDArray[np.int64]
-    frame: NDArray[np.int64]
+    stop: IntArray
+    frame: IntArray
     share: FloatArray
     uv: FloatArray
     uv_ends: FloatArray
@@ -219,7 +220,7 @@ class FlightReadings:
     clock_offset_s, clock_drift  their time at the video's begin, and by how much faster it goes
     """
 
-    stop: NDArray[np.int64]
+    stop: IntArray
     time_s: FloatArray
     geodetic: FloatArray
     covariance_m2: FloatArray | None

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, image_centre
+from influx_wrap.model.intrinsics import Intrinsics, image_centre
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.optics import thin_lens_cfl_mm
 

@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 FPS = 24
 SHUTTER = 0.5
@@ -38,7 +38,7 @@ class Trajectory:
 
     rotations: FloatArray
     translations: FloatArray
-    pose: NDArray[np.int64]
+    pose: IntArray
 
     def mid_exposure(self) -> tuple[FloatArray, FloatArray]:
         """Poses (F, 3, 3), (F, 3) half-way between the shutter's opening and closing."""

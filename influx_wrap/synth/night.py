@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.synth.flight import LitFrames
 from influx_wrap.synth.motion import FPS, SHUTTER
 from influx_wrap.synth.night_kernels import add_glows, develop_dark
+from influx_wrap.synth.render import MOST_EXPOSURES, SHARP_PX
 
 Picture = NDArray[np.uint8]
 
@@ -47,8 +48,6 @@ _NARROWEST_PX = 1.5
 # from whose size its fall-off would follow.
 _PALE, _PALE_EXPONENT = 0.2, 1.5
 _SCATTER_EXPONENT, _SCATTER_REACH = 3.0, 3.0
-_SHARP_PX = 0.5
-_MOST_EXPOSURES = 64
 _GRAIN_LENGTH = 1 << 22
 _GRAIN_STEPS = 32
 _BLINK_S, _BLINK_EVERY_S = 0.1, 1.1
@@ -204,7 +203,7 @@ def led_glows(
     """The LED and its scatter (n, 12) on the way from the first to the second of (2, 2) pixels,
     lit for a share of the exposure."""
     smear_px = float(np.linalg.norm(uv_ends[1] - uv_ends[0]))
-    n = 1 if smear_px < _SHARP_PX else min(math.ceil(smear_px), _MOST_EXPOSURES)
+    n = 1 if smear_px < SHARP_PX else min(math.ceil(smear_px), MOST_EXPOSURES)
     parts = (np.arange(n) + 0.5)[:, None] / n
     path = uv_ends[0] + parts * (uv_ends[1] - uv_ends[0])
     glows = []

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 
 @jit
@@ -14,7 +14,7 @@ def develop_dark(
     level: NDArray[np.uint16],
     sigma: NDArray[np.uint8],
     grain: NDArray[np.int8],
-    start: NDArray[np.int64],
+    start: IntArray,
     out: NDArray[np.uint8],
 ) -> None:
     """A frame of bytes (H, N) from its levels (H, N) in 1/256 and their noise (H, N) in 1/8.

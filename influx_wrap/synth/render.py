@@ -30,7 +30,8 @@ from scipy.signal import fftconvolve
 from scipy.special import ndtr, ndtri
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, pixel_rays
 from influx_wrap.model.pattern import cell_pattern
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Target
@@ -45,11 +46,11 @@ _GAUSSIAN_REACH = 4.0
 _FINE = 16
 _DISC_ERROR = 0.004
 # A smear this short is less than the blur of any lens.
-_SHARP_PX = 0.5
-_MOST_EXPOSURES = 64
+SHARP_PX = 0.5
+MOST_EXPOSURES = 64
 
 # The normal distribution in 65536 equally likely steps: noise by one look-up per pixel.
-_NORMAL = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
+NORMAL = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
 
 _Sheet = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 _Blur = tuple[Plane, Plane, Plane, Plane]
@@ -158,11 +159,11 @@ def render_moving(
     fifth of its length at most, so that it takes no longer than a short one.
     """
     smear_px = _smear_px(rays, target, rotations, translations)
-    if smear_px < _SHARP_PX:
+    if smear_px < SHARP_PX:
         (rotation,), (translation,) = between(rotations, translations, [0.5])
         return render_board(rays, target, rotation, translation, options, rng, bow_m=bow_m)
     block = min(max(int(smear_px / 5), 1), MARGIN_PX)
-    n = min(math.ceil(smear_px / (1.5 * block)), _MOST_EXPOSURES)
+    n = min(math.ceil(smear_px / (1.5 * block)), MOST_EXPOSURES)
     a, b = (np.ascontiguousarray(grid[::block, ::block]) for grid in (rays.a, rays.b))
     light = np.zeros((a.shape[0] - 1, a.shape[1] - 1), dtype=np.float32)
     sheet, bow_m = _with_integrals(*sheet_cells(target, options)), np.asarray(bow_m, dtype=float)
@@ -239,8 +240,8 @@ def _developed(light: Plane, options: RenderOptions, rng: np.random.Generator) -
     height, width = light.shape
     corner = max((width - 1) ** 2 + (height - 1) ** 2, 1)
     noisy_shape = light.shape if options.noise > 0 else (0, 0)
-    draws = rng.integers(0, len(_NORMAL), noisy_shape, dtype=np.uint16)
-    grain = (options.noise * _NORMAL).astype(np.float32)
+    draws = rng.integers(0, len(NORMAL), noisy_shape, dtype=np.uint16)
+    grain = (options.noise * NORMAL).astype(np.float32)
     picture = np.empty(light.shape, dtype=np.uint8)
     develop(light, options.background, options.vignetting / corner, grain, draws, picture)
     return picture

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import fused_jit, jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 Plane = NDArray[np.float32]
 
@@ -102,8 +102,8 @@ def _locate_row(
     y_lines: FloatArray,
     x: FloatArray,
     y: FloatArray,
-    col: NDArray[np.int64],
-    row: NDArray[np.int64],
+    col: IntArray,
+    row: IntArray,
 ) -> None:
     """Where a row of rays (n,) meets the board: x, y (n,) and the cell; column -1 if nowhere."""
     m = to_board
@@ -135,8 +135,8 @@ def _expose_row(
     top: int,
     x: FloatArray,
     y: FloatArray,
-    col: NDArray[np.int64],
-    row: NDArray[np.int64],
+    col: IntArray,
+    row: IntArray,
     x_lines: FloatArray,
     y_lines: FloatArray,
     value: FloatArray,

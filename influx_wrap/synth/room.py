@@ -18,10 +18,11 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, pixel_rays
 from influx_wrap.model.pose import rotation_matrix
+from influx_wrap.synth.render import NORMAL
 from influx_wrap.synth.room_kernels import (
     N_OCTAVES,
     develop_colour,
@@ -40,8 +41,6 @@ LIGHT = np.array([0.35, -0.8, -0.5])
 """Where the light comes from: above, right, and behind the camera."""
 
 _NEAR_M = 1e-3
-# The normal distribution in 65536 equally likely steps: noise by one look-up per value.
-_NORMAL = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +149,8 @@ def render_room(
     expose_room(a, b, surfaces, solids, bounds, _lit(room), room.painted, keys, light)
     corner = max((width - 1) ** 2 + (height - 1) ** 2, 1)
     shape = light.shape if noise > 0 else (0, 0, 0)
-    draws = rng.integers(0, len(_NORMAL), shape, dtype=np.uint16)
-    grain = (noise * _NORMAL).astype(np.float32)
+    draws = rng.integers(0, len(NORMAL), shape, dtype=np.uint16)
+    grain = (noise * NORMAL).astype(np.float32)
     picture = np.empty((height, width, 3), dtype=np.uint8)
     develop_colour(light, vignetting / corner, grain, draws, picture)
     return picture

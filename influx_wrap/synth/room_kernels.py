@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.compute.jit import fused_jit, jit
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 Row = NDArray[np.float32]
 
@@ -169,7 +169,7 @@ def paint(
 
 
 @jit
-def meet(solids: FloatArray, others: NDArray[np.int64], a: float, b: float) -> int:
+def meet(solids: FloatArray, others: IntArray, a: float, b: float) -> int:
     """The surface that the ray (a, b, 1) meets first, of the room or of one of ``others``
     among the boxes; -1 if there is no ray."""
     if not (math.isfinite(a) and math.isfinite(b)):
@@ -200,7 +200,7 @@ def meet(solids: FloatArray, others: NDArray[np.int64], a: float, b: float) -> i
 
 
 @jit
-def _candidates(a: FloatArray, b: FloatArray, bounds: FloatArray, found: NDArray[np.int64]) -> int:
+def _candidates(a: FloatArray, b: FloatArray, bounds: FloatArray, found: IntArray) -> int:
     """How many boxes may be seen by the rays a, b (h, w) of a tile; they are put first in
     ``found`` (B,)."""
     low_a = low_b = math.inf
@@ -264,7 +264,7 @@ def find_surfaces(
 @jit
 def _edge_pixel(
     solids: FloatArray,
-    others: NDArray[np.int64],
+    others: IntArray,
     keys: NDArray[np.uint32],
     tints: Row,
     painted: FloatArray,

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate.problem import Problem, pack
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, bow_basis
 

@@ -33,7 +33,7 @@ from benchmarks.montecarlo import (
     summarise,
     trials,
 )
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.synth.experiment import Experiment
 from tests.calibrate import twins
 

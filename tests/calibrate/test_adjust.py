@@ -11,7 +11,8 @@ from influx_wrap.calibrate.batch import fit_batch
 from influx_wrap.calibrate.initialise import starting_theta
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.uncertainty import inverse_information
-from influx_wrap.model.intrinsics import NAMES, FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, image_centre
 from tests.calibrate import twins
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, Scene, board_scene, opencv_project
 

@@ -25,7 +25,8 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import NAMES, FloatArray
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 from tests.calibrate.scenes import (

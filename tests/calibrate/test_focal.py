@@ -10,7 +10,8 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.focal import FocalLengthError, vanishing_point_focal_px
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.calibrate.result import CalibrationError
-from influx_wrap.model.intrinsics import FloatArray, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import image_centre
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Checkerboard, PointCloud
 from tests.calibrate.scenes import IMAGE_SIZE, board_scene

@@ -23,7 +23,8 @@ from influx_wrap.calibrate.initialise import fixed_point, single
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import pack
 from influx_wrap.calibrate.rollouts import run_rollouts, view_orders
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from tests.calibrate import twins
 from tests.calibrate.scenes import Scene, board_scene
 
@@ -296,12 +297,12 @@ def test_rollouts_do_not_depend_on_the_number_of_workers(jobs: int) -> None:
 
 def test_progress_counts_the_rollouts() -> None:
     scene = board_scene(46, 12)
-    seen: list[int] = []
+    seen: list[tuple[int, int | None]] = []
     run_rollouts(
         scene.problem, *start(scene), n_rollouts=5, shuffle=True, options=OPTIONS, seed=0,
-        jobs=2, progress=seen.append,
+        jobs=2, progress=lambda *done: seen.append(done),
     )  # fmt: skip
-    assert seen == [1, 2, 3, 4, 5]
+    assert seen == [(done, 5) for done in (1, 2, 3, 4, 5)]
 
 
 def test_diverging_everywhere_gives_up_after_the_last_restart() -> None:

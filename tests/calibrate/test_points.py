@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate.points import PointFit, fit_points, point_information
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import PointCloud
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan

@@ -14,7 +14,8 @@ from influx_wrap.calibrate.rollouts import (
     select_rollout,
     view_orders,
 )
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, image_centre
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, image_centre
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene
 
 

@@ -7,7 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate.adjust import TIGHT_STOP, adjust
 from influx_wrap.calibrate.uncertainty import inverse_information, projection_uncertainty
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, unproject
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, unproject
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 
 STEPS = 7

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate.problem import Problem
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.pose import skew
 from influx_wrap.model.target import bow_basis
 from tests.model.twins import project_with_jacobians

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 SCRIPT = """#!{python} -SE
 import json, os, random, signal, sys, time

@@ -52,11 +52,12 @@ def asked(tmp_path: Path, k: int) -> dict[str, Any]:
 
 
 def test_answer(engine: Any, tmp_path: Path) -> None:
-    progress: list[int] = []
+    progress: list[tuple[int, int | None]] = []
     answer = engine().calibrate(
-        SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7, progress=progress.append
-    )
-    assert progress == [1, 2, 3, 4, 5, 6]
+        SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7,
+        progress=lambda *done: progress.append(done),
+    )  # fmt: skip
+    assert progress == [(done, 6) for done in (1, 2, 3, 4, 5, 6)]
     values = np.array([report.intrinsics.array for report in answer.rollouts])
     # The paper's choice, by hand.
     low, high = np.percentile(values[:, :4], [25, 75], axis=0)
@@ -210,7 +211,7 @@ def test_interrupted(engine: Any, tmp_path: Path) -> None:
     hanging = {str(seed): "hang" for seed in range(7001, 7006)}
     kalibr = engine(by_seed=hanging)
 
-    def interrupt(done: int) -> None:
+    def interrupt(done: int, total: int | None) -> None:
         while not (tmp_path / "runs/z0f0/rollout-001/asked.json").exists():
             time.sleep(0.01)
         time.sleep(0.05)

@@ -23,7 +23,8 @@ from influx_wrap.evaluate.points import (
     parse_points,
 )
 from influx_wrap.evaluate.scan_camera import CAMERA_HEIGHT_M
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project
 from tests.scans import scan_room, turned
 
 POINTS = builtin().points

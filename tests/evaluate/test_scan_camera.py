@@ -5,7 +5,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.scan_camera import CAMERA_HEIGHT_M, ScanCamera, look, place_camera
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from tests.scans import scan_room, turned
 
 

@@ -18,7 +18,8 @@ from influx_wrap.evaluate.score import (
     merged,
 )
 from influx_wrap.formats.groundtruth import GroundTruth
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import MEI, RAD_TAN, Predictions, VideoPredictions
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from pyproj import Geod
 
 from influx_wrap.formats.kml import write_kml
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.plan.flight import Request, plan_flight
 
 KML = {"k": "http://www.opengis.net/kml/2.2"}

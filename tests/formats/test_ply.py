@@ -8,7 +8,7 @@ from plyfile import PlyData, PlyElement, PlyListProperty, PlyProperty
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.ply import PlyPoints, open_ply
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 ENCODINGS = ["ascii", "<", ">"]
 HEADER = "ply\nformat ascii 1.0\nelement vertex 2\n"

@@ -14,7 +14,7 @@ from PIL import Image
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.sheet import Sheet, write_sheet
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import AprilGrid, Checkerboard
 
 Picture = NDArray[np.uint8]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table
 from influx_wrap.plan import make_plan
 

@@ -8,7 +8,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.lut.kernels import in_quad, in_triangle
 from influx_wrap.lut.lookup import Lookup, Status, make_lookup, one
 from influx_wrap.lut.schemes import SCHEMES
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table, grid_of
 from tests.lut.lenses import PIXEL_UM, breathing_table, true_values
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern, ink
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, Intrinsics
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 
 
 def fold_radius(k1: float, k2: float) -> float:

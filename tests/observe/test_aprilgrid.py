@@ -6,7 +6,8 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.model.intrinsics import BoolArray, FloatArray, project
+from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid

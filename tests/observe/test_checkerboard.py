@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Checkerboard
 from influx_wrap.observe.checkerboard import detect

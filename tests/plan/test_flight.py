@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 from pyproj import Transformer
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission, corner_points_m, hover_points_m
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.optics import thin_lens_cfl_mm
 from influx_wrap.plan.flight import (
     Request,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import CORNERS, corner_points_m, hover_points_m
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.optics import thin_lens_cfl_mm
 from influx_wrap.plan.tuning import EDGES, STEP, Tuning, tune_by_pixels, tune_by_sight
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pose import rotation_matrix
 
 SIZE = (416, 268)

@@ -9,9 +9,11 @@ import numpy as np
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import write_experiment
+from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.influx import write_lens_settings
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
@@ -20,7 +22,7 @@ from influx_wrap.model.result import Failure
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
 from influx_wrap.run.recordings import Setting
-from influx_wrap.run.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 
 INFLUX = override(RECIPES["influx"], {"rollouts": "8", "min_views_outlier": "3"})

@@ -13,7 +13,7 @@ from influx_wrap.evaluate.score import (
     Strip,
     merged,
 )
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 
 NASTY = "<script>alert('1')</script> \"&é日本 50% $x_1$ {a}\\b #~^"
 NO_FRAMES = "empty [clip]"

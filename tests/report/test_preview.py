@@ -7,7 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.report.preview import (
     CELLS_ACROSS,
     COLOURS,

@@ -23,7 +23,8 @@ from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json, write_json
 from influx_wrap.formats.influx import LensSettings
 from influx_wrap.formats.poses import read_poses
-from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, unproject
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, unproject
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, ResidualStatistics, RolloutReport
 from influx_wrap.report import run_page

@@ -14,7 +14,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.score import BINS_PER_PX, EpeHistogram, Evaluation, Strip
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.report.score_page import SHARE_UNITS, write_score_page
 from influx_wrap.report.score_table import in_order, numbers, shown
 from tests.report.browser import (

@@ -1,7 +1,6 @@
 """A run's folder: locked, resumable, and its artefacts say what they were made from."""
 
 import fcntl
-import hashlib
 import json
 import logging
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from influx_wrap import __version__
+from influx_wrap.compute.provenance import provenance
 from influx_wrap.errors import InputError
 from influx_wrap.model.record import CellSetting
 from influx_wrap.model.result import Failure
-from influx_wrap.run.workspace import Workspace, file_hash, provenance
+from influx_wrap.run.workspace import Workspace
 from tests.model.records import make_record, make_result
 
 MADE_FROM = provenance(recipe={"name": "batch"}, seed=3, inputs={"target": "abc"}, focal_px=7.5)
@@ -25,21 +24,6 @@ FAILURE = make_record(Failure("pose", "why", "what to do"), CELL, provenance=MAD
 def found(workspace: Workspace) -> dict[str, Any] | None:
     record = workspace.finished("z0f0", MADE_FROM)
     return None if record is None else json.loads(json.dumps(record.as_dict()))
-
-
-def test_provenance() -> None:
-    assert MADE_FROM["influx_wrap"] == __version__
-    assert (MADE_FROM["seed"], MADE_FROM["focal_px"]) == (3, 7.5)
-    assert MADE_FROM["recipe"] == {"name": "batch"}
-    assert {"python", "numpy", "scipy", "numba", "opencv"} <= MADE_FROM.keys()
-    json.dumps(MADE_FROM, allow_nan=False)
-
-
-def test_file_hash(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"content")
-    assert file_hash(tmp_path / "a") == hashlib.sha256(b"content").hexdigest()
-    with pytest.raises(InputError, match="b does not exist"):
-        file_hash(tmp_path / "b")
 
 
 def test_results_are_found_again(tmp_path: Path) -> None:

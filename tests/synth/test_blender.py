@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project, unproject
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project, unproject
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.aprilgrid import detect

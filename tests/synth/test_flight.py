@@ -5,9 +5,10 @@ import pytest
 from pyproj import Transformer
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.flight import hover_points_m
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project
+from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import Experiment, cell_generator, simulate
 from influx_wrap.synth.flight import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.synth.motion import (
     HOLD_FRAMES,

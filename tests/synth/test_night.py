@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.synth.flight import LitFrames
 from influx_wrap.synth.motion import FPS
 from influx_wrap.synth.night import (

@@ -8,13 +8,8 @@ from scipy.ndimage import gaussian_filter
 
 from benchmarks.render import fitted_corner
 from influx_wrap.errors import InputError
-from influx_wrap.model.intrinsics import (
-    FloatArray,
-    Intrinsics,
-    project,
-    project_with_jacobians,
-    unproject,
-)
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, project, project_with_jacobians, unproject
 from influx_wrap.model.pattern import ink
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target, bow_basis

@@ -7,7 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, fold_radius, unproject
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, fold_radius, unproject
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.synth import room_kernels as kernels
 from influx_wrap.synth.room import Room, _bounds, _lit, _solids, make_room, render_room, walk

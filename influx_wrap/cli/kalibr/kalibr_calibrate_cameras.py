@@ -48,7 +48,7 @@ from influx_wrap.formats.kalibr_results import (
     write_poses,
     write_results,
 )
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames

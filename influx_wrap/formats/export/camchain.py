@@ -12,8 +12,8 @@ from pathlib import Path
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered
 from influx_wrap.formats.files import dump_yaml, make_folder, write_text
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray
 
 SUFFIXES = (".yaml", ".yml")
 

@@ -9,8 +9,8 @@ from types import ModuleType
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray
 
 CORNER_PX = 0.5
 """From the origin at the top-left pixel's centre to the one at its corner."""

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import CORNER_PX, answered, extra
 from influx_wrap.formats.files import make_folder, writing
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, pixel_rays, project
+from influx_wrap.model.intrinsics import Intrinsics, pixel_rays, project
 
 NOWHERE = -1.0
 _BAND_PIXELS = 1 << 18

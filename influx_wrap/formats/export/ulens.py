@@ -17,8 +17,8 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered, corner_origin
 from influx_wrap.formats.files import write_json
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray
 
 MODEL = "spherical"
 """Unreal's name for k1, k2, k3, p1, p2 as OpenCV has them."""

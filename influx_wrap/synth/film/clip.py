@@ -20,9 +20,10 @@ from influx_wrap.formats.groundtruth import GroundTruth, write_ground_truth
 from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.manifest import VALIDATION, Video, write_manifest
 from influx_wrap.formats.video import SUFFIXES
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.synth.film.simulation import Picture, Rendering, shoot_video
 from influx_wrap.synth.lens import SimulatedLens, turned_rings

@@ -36,9 +36,10 @@ from influx_wrap.formats.influx import write_lens_settings
 from influx_wrap.formats.lens_metadata import LensMetadata
 from influx_wrap.formats.recording import RECORDING, RecordingTruth, write_recording
 from influx_wrap.formats.video import SUFFIXES, write_video
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.hardware import Board, Camera
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import cell_generator, simulate
 from influx_wrap.synth.lens import simulated_lens, with_fd_jitter

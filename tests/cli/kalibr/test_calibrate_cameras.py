@@ -13,7 +13,7 @@ from influx_wrap.cli.kalibr import command_line, kalibr_calibrate_cameras
 from influx_wrap.formats.detections import DetectionSummary
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.formats.rosbag import write_bag
-from influx_wrap.model.intrinsics import FloatArray
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.frames import FrameSource
 from tests.cli.kalibr.conftest import PERIOD_NS, START_NS, Command, N

@@ -5,8 +5,9 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
-from influx_wrap.model.intrinsics import FloatArray, Intrinsics, project, unproject
+from influx_wrap.model.intrinsics import Intrinsics, project, unproject
 
 IMAGE_SIZE = (3424, 2202)
 SMALL_SIZE = (86, 55)

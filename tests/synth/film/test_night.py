@@ -15,8 +15,9 @@ from influx_wrap.formats.recording import (
     read_flight_recording,
     read_flight_truth,
 )
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray, project
+from influx_wrap.model.intrinsics import project
 from influx_wrap.synth.film.night import NightFilm, NightFootage, plan_night
 from influx_wrap.synth.film.simulation import film
 from influx_wrap.synth.flight import FlightOptions

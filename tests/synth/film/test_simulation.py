@@ -10,8 +10,9 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.recording import RecordingTruth, read_recording, read_recording_truth
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import FloatArray, project
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.target import bow_basis
 from influx_wrap.model.truth import Noise
 from influx_wrap.observe.sources import open_frames

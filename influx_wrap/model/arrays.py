@@ -1,0 +1,10 @@
+"""The types of arrays; shapes are in the docstrings of those who use them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
