@@ -1,8 +1,8 @@
 """The lens explorer: a lens's table as a page that answers at any setting.
 
-The page does the table's maths itself (``assets/lookup.js``), from what is embedded here with all
-digits: for every scheme its places, regions, blended values, hull and error model. So it says
-what ``influx-calib lut query`` says, without a network and without this package.
+The page does the table's maths itself (``assets/explorer/lookup.js``), from what is embedded here
+with all digits: for every scheme its places, regions, blended values, hull and error model. So it
+says what ``influx-calib lut query`` says, without a network and without this package.
 """
 
 from __future__ import annotations
@@ -22,14 +22,8 @@ from influx_wrap.model.table import Table
 from influx_wrap.report.page import page
 
 SCRIPTS = (
-    "lookup.js",
-    "metadata.js",
-    "explorer_lens.js",
-    "explorer_plane.js",
-    "explorer_answers.js",
-    "explorer_left_out.js",
-    "explorer_clip.js",
-)
+    "lookup.js", "metadata.js", "lens.js", "plane.js", "answers.js", "left_out.js", "clip.js",
+)  # fmt: skip
 
 
 def write_explorer(path: Path, table: Table, judgements: list[Judgement]) -> None:

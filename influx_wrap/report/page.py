@@ -1,10 +1,10 @@
 """A page of ours: one file that opens from a disk, without a network.
 
-What a page is made of lies in ``assets``: ``page.css`` and ``page.js`` are in all of them,
-``figures.js`` and Bokeh's own script in those with figures, and each has a ``.html``, ``.css``
-and ``.js`` of its own, before which further scripts may come. Content travels as JSON inside
-the page, and scripts put it in as text, never as markup. The page's own policy forbids it to
-load anything.
+What a page is made of lies in ``assets``: ``shared/page.css`` and ``shared/page.js`` are in all
+of them, ``shared/figures.js`` and Bokeh's own script in those with figures. Each page has a folder
+of its own with its ``.html``, ``.css`` and ``.js``, before which further scripts of the folder may
+come. Content travels as JSON inside the page, and scripts put it in as text, never as markup. The
+page's own policy forbids it to load anything.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ def page(
     figures: bool = False,
     scripts: Sequence[str] = (),
 ) -> str:
-    """The whole page; its script finds ``data``, in which NaN is refused, and what the further
-    ``scripts`` define."""
+    """The whole page of the folder ``assets/<name>``; its script finds ``data``, in which NaN is
+    refused, and what the further ``scripts`` of the folder define."""
     # Nothing in a name may end the script that it is in.
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    own = ["page.js", *(["figures.js"] if figures else []), *scripts, f"{name}.js"]
+    shared = ["shared/page.js", *(["shared/figures.js"] if figures else [])]
+    own = [f"{name}/{script}" for script in (*scripts, f"{name}.js")]
     libraries = ""
     if figures:
         libraries = "".join(f"<script>{bokeh_script(script)}</script>\n" for script in BOKEH)
@@ -43,21 +44,21 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title>
 <style>
-{_asset("page.css")}{_asset(f"{name}.css")}</style>
+{_asset("shared/page.css")}{_asset(f"{name}/{name}.css")}</style>
 </head>
 <body>
-{_asset(f"{name}.html")}
+{_asset(f"{name}/{name}.html")}
 <script type="application/json" id="data">{content}</script>
 {libraries}<script>
-{"".join(map(_asset, own))}</script>
+{"".join(map(_asset, [*shared, *own]))}</script>
 </body>
 </html>
 """
 
 
 @cache
-def _asset(name: str) -> str:
-    return files("influx_wrap.report").joinpath("assets", name).read_text(encoding="utf-8")
+def _asset(path: str) -> str:
+    return files("influx_wrap.report").joinpath("assets", path).read_text(encoding="utf-8")
 
 
 @cache

@@ -31,7 +31,7 @@ from influx_wrap.model.result import CalibrationResult, Json, RolloutReport, Vie
 from influx_wrap.observe.coverage import name_parts
 from influx_wrap.report.page import page
 
-SCRIPTS = ("run_words.js", "run_overview.js", "run_tables.js", "run_figures.js", "run_rollouts.js")
+SCRIPTS = ("words.js", "overview.js", "tables.js", "drawings.js", "rollouts.js")
 COVERAGE_COLUMNS = 32
 ARROW_COLUMNS = 16
 MIN_CORNERS_PER_ARROW = 4

@@ -1,7 +1,8 @@
 """The look of matplotlib's figures: the pages' own colours, quiet axes, words from the left.
 
-The colours are those of ``assets/page.css``, ``scores.css`` and ``figures.js``, after Okabe and
-Ito's. No figure tells by hue alone: ramps go by lightness, series have a dash or a marker each.
+The colours are those of ``shared/page.css``, ``scores/scores.css`` and ``shared/figures.js`` in
+``assets``, after Okabe and Ito's. No figure tells by hue alone: ramps go by lightness, series have
+a dash or a marker each.
 """
 
 from __future__ import annotations

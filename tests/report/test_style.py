@@ -27,14 +27,14 @@ def light(name: str, variable: str) -> str:
 
 def test_colours_are_those_of_the_pages() -> None:
     for variable in ("ink", "quiet", "line", "mark"):
-        assert getattr(style, variable.upper()) == light("page.css", variable)
+        assert getattr(style, variable.upper()) == light("shared/page.css", variable)
     for k, colour in enumerate(style.SERIES):
-        assert colour == light("scores.css", f"m{k}")
+        assert colour == light("scores/scores.css", f"m{k}")
 
 
 @pytest.mark.parametrize(("name", "ramp"), [("value", "VALUE_RAMP"), ("error", "ERROR_RAMP")])
 def test_ramps_are_those_of_the_pages(name: str, ramp: str) -> None:
-    found = re.search(rf"{name}: \[(.*?)\]", asset("figures.js"), re.DOTALL)
+    found = re.search(rf"{name}: \[(.*?)\]", asset("shared/figures.js"), re.DOTALL)
     assert found is not None
     stops = np.array([to_rgb(stop) for stop in re.findall(r"#\w{6}", found[1])])
     ours = getattr(style, ramp)(np.linspace(0, 1, len(stops)))[:, :3]
