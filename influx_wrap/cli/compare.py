@@ -19,8 +19,8 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers, compare_table, epe_table, print_written
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.plan.by_name import plan_by_name
 from influx_wrap.run.compare import compare_recipes
+from influx_wrap.run.plan import plan_by_name
 
 PRINTED_PX = (0.1, 1.0, 10.0, 100.0)
 

@@ -13,7 +13,7 @@ import click
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.experiment import Plan
-from influx_wrap.plan.by_name import plan_by_name
+from influx_wrap.run.plan import plan_by_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)

@@ -22,8 +22,8 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.tables import answers, print_written, run_table, run_totals
 from influx_wrap.errors import InputError
-from influx_wrap.plan.by_name import plan_by_name
 from influx_wrap.run.pipeline import run_lens
+from influx_wrap.run.plan import plan_by_name
 
 
 @click.command("run")

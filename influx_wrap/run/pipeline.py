@@ -32,7 +32,6 @@ from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
-from influx_wrap.plan.by_name import CAMERA, plan_by_name
 from influx_wrap.report.explorer import write_explorer
 from influx_wrap.report.run_figure import draw_run
 from influx_wrap.report.table_figure import draw_table
@@ -41,6 +40,7 @@ from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.observe import observe_jobs
 from influx_wrap.run.page import write_report
+from influx_wrap.run.plan import CAMERA, plan_by_name
 from influx_wrap.run.table import NoTable, table_from_run
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
