@@ -15,7 +15,6 @@ from influx_wrap.model.intrinsics import (
     project_with_jacobians,
     unproject,
 )
-from influx_wrap.model.pattern import ink
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target, bow_basis
 from influx_wrap.synth.board import FRONTAL
@@ -27,6 +26,7 @@ from influx_wrap.synth.render import (
     render_board,
     render_moving,
 )
+from tests.boards import ink
 
 Picture = NDArray[np.uint8]
 
