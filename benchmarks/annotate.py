@@ -26,7 +26,7 @@ from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.table import Table as LensTable
 from influx_wrap.plan import make_plan
-from influx_wrap.synth.lens import true_intrinsics
+from influx_wrap.synth.lens import simulated_lens
 
 LENS, CAMERA = "canon17", "arri-alexa-mini"
 FRAMES, QUERIES = 143_000, 1_000_000
@@ -81,8 +81,8 @@ def lens_table() -> LensTable:
     catalogue = load_catalogue()
     camera = catalogue.camera(CAMERA)
     plan = make_plan(catalogue.lens(LENS), camera, catalogue.boards.values())
-    truth = true_intrinsics(plan, breathing=0.03)
-    values = np.array([truth[cell.name].array for cell in plan.cells])
+    truth = simulated_lens(plan, breathing=0.03)
+    values = np.array([truth.intrinsics(cell.lfl_mm, cell.fd_m).array for cell in plan.cells])
     sigma = 1e-4 * values[:, :1] * np.array([1, 1, 0.1, 0.1, 0, 0, 0, 0])
     fd_m = np.array([cell.fd_m for cell in plan.cells])
     return LensTable(

@@ -34,7 +34,7 @@ from influx_wrap.observe.aprilgrid import BORDER_PX, detect
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.experiment import cell_generator
-from influx_wrap.synth.lens import true_intrinsics
+from influx_wrap.synth.lens import simulated_lens
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 
 ORIENTATIONS, POSITIONS = 5, 20
@@ -97,7 +97,8 @@ def _tasks() -> list[Task]:
 def _pictures(task: Task) -> tuple[AprilGrid, list[tuple[np.ndarray, FloatArray, BoolArray]]]:
     """The board, and pictures with their corners and which of them count."""
     plan = _plan(task.lens)
-    cell, truth = plan.cell(task.cell), true_intrinsics(plan)[task.cell]
+    cell = plan.cell(task.cell)
+    truth = simulated_lens(plan).intrinsics(cell.lfl_mm, cell.fd_m)
     assert cell.board is not None
     grid, rng = cell.board.grid, cell_generator(0, cell)
     rotations, translations = board_poses(cell.board, plan.camera, truth, cell.fd_m, rng)

@@ -23,7 +23,7 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.experiment import Experiment, simulate
-from influx_wrap.synth.lens import true_intrinsics
+from influx_wrap.synth.lens import simulated_lens
 
 LENSES = ("canon17", "premista80")
 CAMERA = "arri-alexa-mini"
@@ -110,7 +110,7 @@ def experiment_of(trial: Trial) -> Experiment:
     plan = plan_of(trial.lens)
     cell = plan.cell(trial.cell)
     key = [trial.seed, LENSES.index(trial.lens), cell.zoom_index, cell.focus_index]
-    truth = true_intrinsics(plan)[trial.cell]
+    truth = simulated_lens(plan).intrinsics(cell.lfl_mm, cell.fd_m)
     noise = trial.condition.noise
     return simulate(cell, plan.camera, truth, noise, np.random.default_rng(key))
 

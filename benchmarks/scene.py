@@ -13,7 +13,6 @@ from influx_wrap.model.experiment import Cell
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.intrinsics import Intrinsics, image_centre
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.optics import thin_lens_lfl_mm
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import simulate
@@ -31,7 +30,9 @@ TRUTH = Intrinsics(FOCAL_PX, FOCAL_PX, *image_centre(CAMERA.image_size), k1=-0.0
 def scene_a(n_views: int = VIEWS, board: Board = BOARD) -> Observations:
     """Observations of scene A, with another number of views or another pattern if wanted."""
     cfl_mm = 1e-3 * FOCAL_PX * CAMERA.pixel_um
-    cell = Cell(0, 0, thin_lens_lfl_mm(cfl_mm, FD_M), FD_M, board)
+    # That of the thin lens which has this CFL when it is focused at FD.
+    lfl_mm = cfl_mm * (1 - cfl_mm / (1e3 * FD_M))
+    cell = Cell(0, 0, lfl_mm, FD_M, board)
     uv, valid = [], []
     for seed in range(-(-n_views // VIEWS)):
         rng = np.random.default_rng([seed, 0])

@@ -62,12 +62,6 @@ def camera_to_world(points: ArrayLike, site: Site) -> FloatArray:
     return result
 
 
-def world_to_camera(points: ArrayLike, site: Site) -> FloatArray:
-    """World points (N, 3) in metres to camera space (N, 3)."""
-    result: FloatArray = (_points(points) - [0, 0, site.height_m]) @ _world_rotation(site)
-    return result
-
-
 def world_to_geodetic(
     points: ArrayLike, latitude_deg: float, longitude_deg: float, ground_height_m: float = 0.0
 ) -> FloatArray:
@@ -107,18 +101,6 @@ def geodetic_to_world(
     height = geodetic[:, 2]
     up = height - ground_height_m - along**2 @ curvature / 2
     return np.column_stack([along * (1 + height[:, None] * curvature), up])
-
-
-def camera_to_geodetic(points: ArrayLike, site: Site, ground_height_m: float = 0.0) -> FloatArray:
-    """Camera-space points (N, 3) to latitude, longitude in degrees and height in metres."""
-    world = camera_to_world(points, site)
-    return world_to_geodetic(world, site.latitude_deg, site.longitude_deg, ground_height_m)
-
-
-def geodetic_to_camera(geodetic: ArrayLike, site: Site, ground_height_m: float = 0.0) -> FloatArray:
-    """Latitude, longitude in degrees and height in metres (N, 3) to camera space."""
-    world = geodetic_to_world(geodetic, site.latitude_deg, site.longitude_deg, ground_height_m)
-    return world_to_camera(world, site)
 
 
 def _world_rotation(site: Site) -> FloatArray:

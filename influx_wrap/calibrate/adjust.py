@@ -77,7 +77,6 @@ class Adjustment:
     poses: FloatArray
     cost: float
     information: FloatArray
-    iterations: int
     converged: bool
 
 
@@ -177,7 +176,6 @@ def adjust(
         poses=poses,
         cost=cost,
         information=s + np.diag(prior_information),
-        iterations=iterations,
         converged=converged,
     )
 

@@ -8,7 +8,7 @@ least-squares optimum over everything that was seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,8 +49,6 @@ class BatchFit:
     sigma_px: float
     covariance: FloatArray
     bow: FloatArray | None
-    bow_evidence: float | None
-    iterations: int
     converged: bool
 
 
@@ -65,7 +63,6 @@ def fit_batch(
     poses = estimate_poses(problem, theta)
     start = _Start(theta, poses, None if bow == "off" else np.zeros(3))
     fit, weights = _fit_without_outliers(problem, start, problem.weights, pp_prior_px)
-    evidence = None
     if bow != "off":
         flat_start = _Start(fit.theta, fit.poses, None)
         flat = _adjust(problem, flat_start, weights, _sigma(problem, fit, weights), pp_prior_px)
@@ -84,8 +81,6 @@ def fit_batch(
         sigma_px=sigma,
         covariance=sigma**2 * inverse_information(fit.information)[:8, :8],
         bow=None if bow == "off" else fit.bow,
-        bow_evidence=evidence,
-        iterations=fit.iterations,
         converged=fit.converged,
     )
 
@@ -126,9 +121,7 @@ def _adjust(
     )  # fmt: skip
     poses = start.poses.copy()
     poses[active] = fit.poses
-    return Adjustment(
-        fit.theta, fit.bow, poses, fit.cost, fit.information, fit.iterations, fit.converged
-    )
+    return replace(fit, poses=poses)
 
 
 def _subset(problem: Problem, active: BoolArray) -> tuple[Problem, BoolArray]:

@@ -36,7 +36,6 @@ class PointFit:
     points: FloatArray
     sigma_px: float
     covariance: FloatArray
-    iterations: int
     converged: bool
 
 
@@ -68,17 +67,16 @@ def fit_points(
     if sigma_px is None:
         for _ in range(14):
             middle = (low + high) / 2
-            state, chi2, _, _, _ = _minimise(state, float(np.exp(middle)), *data)
+            state, chi2, _, _ = _minimise(state, float(np.exp(middle)), *data)
             low, high = (middle, high) if chi2 > dof else (low, middle)
         sigma_px = float(np.exp((low + high) / 2))
-    state, _, information, iterations, converged = _minimise(state, sigma_px, *data)
+    state, _, information, converged = _minimise(state, sigma_px, *data)
     return PointFit(
         theta=state.theta,
         poses=state.poses,
         points=state.points,
         sigma_px=sigma_px,
         covariance=inverse_information(information)[:8, :8],
-        iterations=iterations,
         converged=converged,
     )
 
@@ -175,12 +173,12 @@ def _moved(state: _State, system: _System, step: FloatArray) -> _State:
 
 def _minimise(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
               uv: FloatArray, valid: BoolArray
-              ) -> tuple[_State, float, FloatArray, int, bool]:  # fmt: skip
+              ) -> tuple[_State, float, FloatArray, bool]:  # fmt: skip
     """Levenberg-Marquardt on the reduced system; returns the state and its chi squared."""
     data = (measured, weights, uv, valid)
     system = _system(state, sigma_px, *data)
     damping = 1e-6
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    for _ in range(MAX_ITERATIONS):
         scale = 1 / np.sqrt(np.diag(system.information))
         scaled = system.information * scale[:, None] * scale[None, :]
         scaled[np.diag_indices_from(scaled)] += damping
@@ -193,9 +191,9 @@ def _minimise(state: _State, sigma_px: float, measured: FloatArray, weights: Flo
             system = _system(state, sigma_px, *data)
             damping = max(damping / 100, 1e-14)
             if promised < 1e-8:
-                return state, chi2, system.information, iteration, True
+                return state, chi2, system.information, True
         else:
             if promised < 1e-8:
-                return state, system.chi2, system.information, iteration, True
+                return state, system.chi2, system.information, True
             damping *= 10
-    return state, system.chi2, system.information, MAX_ITERATIONS, False
+    return state, system.chi2, system.information, False

@@ -8,14 +8,9 @@ acceptance radius: with PX4's own of several metres, the hold would begin on the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_json, write_json
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.formats.files import write_json
 from influx_wrap.model.flight import Mission
 
 WAYPOINT, RETURN, TAKE_OFF, CHANGE_SPEED = 16, 20, 22, 178
@@ -24,20 +19,6 @@ RELATIVE_ALTITUDE = 1
 PX4, QUADROTOR = 12, 2
 ACCEPTANCE_M = 0.5
 GROUND_SPEED, KEEP_THROTTLE = 1, -1
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedHolds:
-    """The holds of a plan, in their order."""
-
-    home: tuple[float, float]
-    """Latitude and longitude in degrees."""
-    geodetic: FloatArray
-    """(N, 3): latitude, longitude in degrees, metres above home."""
-    hold_s: FloatArray
-    """(N,)."""
-    yaw_deg: FloatArray
-    """(N,)."""
 
 
 def write_plan(path: Path, mission: Mission) -> None:
@@ -80,26 +61,6 @@ def write_plan(path: Path, mission: Mission) -> None:
     write_json(path, values)
 
 
-def read_plan(path: Path) -> PlannedHolds:
-    """The way points of a plan whose altitudes are relative to home."""
-    plan = read_json(path)
-    if plan.text("fileType") != "Plan":
-        raise plan.fault("fileType", "must be Plan.")
-    mission = plan.record("mission")
-    home = mission.numbers("plannedHomePosition")
-    if len(home) != 3:
-        raise mission.fault("plannedHomePosition", "must be latitude, longitude, altitude.")
-    rows = [
-        _read_hold(Record(f"{path}: items[{index}]", item))
-        for index, item in enumerate(mission.items("items"))
-        if isinstance(item, dict) and item.get("command") == WAYPOINT
-    ]
-    if not rows:
-        raise InputError(f"{path}: there is no way point in this plan.")
-    table = np.array(rows)
-    return PlannedHolds((home[0], home[1]), table[:, 2:], table[:, 0], table[:, 1])
-
-
 def _item(command: int, frame: int, params: Sequence[float]) -> dict[str, object]:
     item: dict[str, object] = {
         "type": "SimpleItem",
@@ -127,14 +88,3 @@ def _fence(mission: Mission) -> dict[str, object]:
         "polygons": [{"version": 1, "inclusion": True, "polygon": mission.fence.tolist()}],
         "circles": [circle] if mission.keep_out_m > 0 else [],
     }
-
-
-def _read_hold(item: Record) -> tuple[float, ...]:
-    """Hold, yaw, latitude, longitude, altitude."""
-    if item.integer("frame", at_least=0) != RELATIVE_FRAME:
-        raise item.fault("frame", f"must be {RELATIVE_FRAME}, altitudes relative to home.")
-    params = item.numbers("params")
-    if len(params) != 7:
-        raise item.fault("params", f"must be seven numbers, got {len(params)}.")
-    hold, _, _, yaw, latitude, longitude, altitude = params
-    return hold, yaw, latitude, longitude, altitude

@@ -38,7 +38,6 @@ from influx_wrap.model.words import size_text
 Grey: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 Kind: TypeAlias = Literal["ros1", "sqlite3", "mcap"]
 
-KINDS: tuple[Kind, ...] = ("ros1", "sqlite3", "mcap")
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
 ROS2_FILES = (".db3", ".mcap")
 MAX_TIME_NS = (2**31 - 1) * 10**9

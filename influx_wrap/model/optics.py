@@ -30,15 +30,6 @@ def thin_lens_cfl_mm(lfl_mm: float, fd_m: float) -> float:
     return 2 * lfl_mm / (1 + math.sqrt(discriminant))
 
 
-def thin_lens_lfl_mm(cfl_mm: float, fd_m: float) -> float:
-    """Lens focal length of a thin lens with this CFL when focused at ``fd_m``."""
-    _check_positive("CFL", cfl_mm, "mm")
-    _check_positive("FD", fd_m, "m", infinite=True)
-    if cfl_mm >= 1e3 * fd_m:
-        raise InputError(f"CFL {cfl_mm:g} mm is not shorter than FD {fd_m:g} m. Check the units.")
-    return cfl_mm * (1 - cfl_mm / (1e3 * fd_m))
-
-
 def thin_lens_focal_px(lfl_mm: float, fd_m: float, pixel_um: float) -> float:
     """Thin-lens CFL in pixels: where a calibration starts."""
     _check_positive("pixel size", pixel_um, "um")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
@@ -81,17 +80,6 @@ def _checkerboard(target: Checkerboard) -> Pattern:
         y_m=target.row_spacing_m * np.arange(-1.0, target.rows + 1),
         black=(rows[:, None] + cols) % 2 == 0,
     )
-
-
-def ink(target: Target, x: ArrayLike, y: ArrayLike) -> BoolArray:
-    """Whether the board is black at x, y (...) in metres; a point on a line belongs to
-    the cell to the right of it and above."""
-    pattern = cell_pattern(target)
-    white_outside = np.pad(pattern.black, 1)
-    col = np.searchsorted(pattern.x_m, np.asarray(x, dtype=float), side="right")
-    row = np.searchsorted(pattern.y_m, np.asarray(y, dtype=float), side="right")
-    result: BoolArray = white_outside[row, col]
-    return result
 
 
 def black_outlines(target: Target) -> list[FloatArray]:

@@ -160,9 +160,6 @@ def is_collinear(points: FloatArray) -> bool:
     return bool(singular[1] <= 1e-6 * singular[0])
 
 
-BOW_NAMES = ("bow_x_m", "bow_y_m", "twist_m")
-
-
 def bow_basis(points: FloatArray) -> FloatArray:
     """Shapes (T, 3) a bent board can take: z = basis @ (bow_x_m, bow_y_m, twist_m).
 

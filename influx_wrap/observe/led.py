@@ -127,12 +127,6 @@ class _Candidate:
         return self.axes_px[0] / self.axes_px[1]
 
 
-def find_led(picture: ColourPicture) -> Led | None:
-    """The LED in a picture (H, W, 3) of 8 bits in OpenCV's order of colours, if it is lit."""
-    _check(picture)
-    return _find(picture, _bright_windows(picture))
-
-
 def find_leds(picture: ColourPicture, most: int) -> list[Led]:
     """The LED, and what would be taken for it if it and those before it were not there.
 

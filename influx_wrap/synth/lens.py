@@ -93,14 +93,6 @@ def simulated_lens(
     return replace(lens, shortest_mm=min(cfl_mm), longest_mm=max(cfl_mm))
 
 
-def true_intrinsics(
-    plan: Plan, *, breathing: float = 0.0, pp_offset_px: tuple[float, float] = (0.0, 0.0)
-) -> dict[str, Intrinsics]:
-    """True intrinsics by cell name, of the plan's ``simulated_lens``."""
-    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
-    return {cell.name: lens.intrinsics(cell.lfl_mm, cell.fd_m) for cell in plan.cells}
-
-
 def turned_rings(plan: Plan, motion: str, n_frames: int, rng: np.random.Generator) -> LensMetadata:
     """LFL and FD in the frames of a clip in which one of ``MOTIONS`` is made.
 

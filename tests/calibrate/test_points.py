@@ -17,8 +17,8 @@ from influx_wrap.model.target import PointCloud
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.experiment import cell_generator, simulate
-from influx_wrap.synth.lens import true_intrinsics
 from tests.calibrate.scenes import CAMERA, opencv_project
+from tests.lenses import true_intrinsics
 
 SIGMA_PX = 0.4
 

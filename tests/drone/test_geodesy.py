@@ -5,17 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from pyproj import Proj, Transformer
 
 from influx_drone.errors import DroneError
 from influx_drone.geodesy import (
     FloatArray,
     Site,
-    camera_to_geodetic,
     camera_to_world,
-    geodetic_to_camera,
     geodetic_to_world,
-    world_to_camera,
     world_to_geodetic,
 )
 
@@ -76,6 +74,24 @@ def test_a_tenth_of_a_millimetre_from_the_origin_is_not_the_origin() -> None:
     world = np.array([[1e-4, 0, 0], [0, -1e-4, 5], [0, 0, 5]])
     back = geodetic_to_world(world_to_geodetic(world, 47.4, 8.5), 47.4, 8.5)
     assert np.abs(back - world).max() < 1e-8
+
+
+def camera_to_geodetic(points: ArrayLike, site: Site, ground_height_m: float = 0.0) -> FloatArray:
+    """Camera-space points (N, 3) to latitude, longitude in degrees and height in metres."""
+    world = camera_to_world(points, site)
+    return world_to_geodetic(world, site.latitude_deg, site.longitude_deg, ground_height_m)
+
+
+def geodetic_to_camera(geodetic: ArrayLike, site: Site, ground_height_m: float = 0.0) -> FloatArray:
+    """Latitude, longitude in degrees and height in metres (N, 3) to camera space."""
+    world = geodetic_to_world(geodetic, site.latitude_deg, site.longitude_deg, ground_height_m)
+    return world_to_camera(world, site)
+
+
+def world_to_camera(points: FloatArray, site: Site) -> FloatArray:
+    """World points (N, 3) in metres to camera space (N, 3), by the camera's axes in the world."""
+    origin, *axes = camera_to_world(np.concatenate([np.zeros((1, 3)), np.eye(3)]), site)
+    return (points - origin) @ (np.stack(axes) - origin).T
 
 
 def test_camera_round_trips() -> None:

@@ -3,16 +3,15 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from influx_wrap.errors import InputError
-from influx_wrap.formats.qgc import read_plan, write_plan
+from influx_wrap.formats.qgc import write_plan
 from influx_wrap.model.flight import Mission
 from influx_wrap.plan.flight import Request, plan_flight
+from tests.plans import read_plan
 
 REQUEST = Request(-33.8568, 151.2153, 1.44, 250.0, 58.0, 17.0215, 13.5, (28.25, 18.17))
 
@@ -71,46 +70,3 @@ def test_the_fence_is_round_the_flight_and_not_round_the_camera(
     assert circle["circle"] == {"center": [-33.8568, 151.2153], "radius": 1.5}
     write_plan(plan, replace(mission, keep_out_m=0.0))
     assert json.loads(plan.read_text())["geoFence"]["circles"] == []
-
-
-def change(plan: Path, key: str, value: Any) -> None:
-    values = json.loads(plan.read_text())
-    *path, last = [int(k) if k.isdigit() else k for k in key.split(".")]
-    inner = values
-    for step in path:
-        inner = inner[step]
-    inner[last] = value
-    plan.write_text(json.dumps(values))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("fileType", "Survey", "fileType must be Plan"),
-        ("mission", 3, "mission must be a mapping"),
-        ("mission.items", {}, "items must be a list"),
-        ("mission.items", [], "no way point"),
-        ("mission.items.2.frame", 0, "items[2]: frame must be 3"),
-        ("mission.items.2.params", [1, 2], "items[2]: params must be seven numbers, got 2"),
-        ("mission.items.2.params.4", None, "items[2]: params[4] must be a number"),
-        ("mission.items.2.params.4", float("nan"), "items[2]: params[4] must be finite"),
-        ("mission.plannedHomePosition", [1.0], "must be latitude, longitude, altitude"),
-    ],
-)
-def test_faults_are_named(plan: Path, key: str, value: Any, words: str) -> None:
-    change(plan, key, value)
-    with pytest.raises(InputError) as caught:
-        read_plan(plan)
-    assert str(caught.value).startswith(str(plan))
-    assert words in str(caught.value)
-
-
-def test_files_that_are_none(plan: Path, tmp_path: Path) -> None:
-    plan.write_text(plan.read_text()[:1000])
-    with pytest.raises(InputError, match="this is not JSON"):
-        read_plan(plan)
-    plan.write_text("")
-    with pytest.raises(InputError, match="this is not JSON"):
-        read_plan(plan)
-    with pytest.raises(InputError, match="does not exist"):
-        read_plan(tmp_path / "none.plan")

@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import cv2
 import numpy as np
@@ -13,7 +13,7 @@ from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.rosbag import KINDS, DamagedBag, Kind, image_topic, write_bag
+from influx_wrap.formats.rosbag import DamagedBag, Kind, image_topic, write_bag
 
 STORE = get_typestore(Stores.ROS1_NOETIC)
 TOPIC = "/cam0/image_raw"
@@ -32,7 +32,7 @@ def entries() -> Iterator[tuple[str, int, Any]]:
         yield "/cam1/image_raw", START_NS + index, grey[::-1]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(Kind))
 def test_round_trip(tmp_path: Path, kind: Kind) -> None:
     path = bag_path(tmp_path, kind)
     write_bag(path, kind, entries())
@@ -49,7 +49,7 @@ def test_round_trip(tmp_path: Path, kind: Kind) -> None:
     np.testing.assert_array_equal(last.grey(), GREYS[1][::-1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(Kind))
 def test_another_reader_understands_the_messages(tmp_path: Path, kind: Kind) -> None:
     path = bag_path(tmp_path, kind)
     write_bag(path, kind, entries())
@@ -155,7 +155,7 @@ def test_no_bag(tmp_path: Path) -> None:
             image_topic(path, TOPIC)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(Kind))
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.999])
 def test_truncated(tmp_path: Path, kind: Kind, share: float) -> None:
     path = bag_path(tmp_path, kind)
@@ -167,7 +167,7 @@ def test_truncated(tmp_path: Path, kind: Kind, share: float) -> None:
         list(image_topic(path, TOPIC).pictures())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(Kind))
 def test_nothing_is_left_of_a_bag_that_failed(tmp_path: Path, kind: Kind) -> None:
     def until_the_disk_is_full() -> Iterator[tuple[str, int, Any]]:
         yield from entries()

@@ -6,9 +6,10 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.pattern import black_outlines, cell_pattern, ink
+from influx_wrap.model.pattern import black_outlines, cell_pattern
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
+from tests.boards import ink
 
 GRID = AprilGrid(tag_cols=5, tag_rows=3, tag_size_m=0.06, tag_spacing=0.3)
 TARGETS = [

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.pattern import ink
 from influx_wrap.model.tag36h11 import CODES, tag_cells
 from influx_wrap.model.target import AprilGrid
+from tests.boards import ink
 
 DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
 

@@ -15,8 +15,8 @@ from influx_wrap.observe.aprilgrid import BORDER_PX, detect
 from influx_wrap.observe.detection import AmbiguousPicture
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.board import board_poses
-from influx_wrap.synth.lens import true_intrinsics
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
+from tests.lenses import true_intrinsics
 
 CATALOGUE = load_catalogue()
 CAMERA = CATALOGUE.camera("arri-alexa-mini")

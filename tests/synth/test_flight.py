@@ -22,8 +22,8 @@ from influx_wrap.synth.flight import (
     plan_flight,
     take_readings,
 )
-from influx_wrap.synth.lens import true_intrinsics
 from influx_wrap.synth.motion import FPS, SHUTTER
+from tests.lenses import true_intrinsics
 
 BALL_M = 0.005
 

@@ -10,7 +10,6 @@ from benchmarks.render import fitted_corner
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, project, project_with_jacobians, unproject
-from influx_wrap.model.pattern import ink
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target, bow_basis
 from influx_wrap.synth.board import FRONTAL
@@ -22,6 +21,7 @@ from influx_wrap.synth.render import (
     render_board,
     render_moving,
 )
+from tests.boards import ink
 
 Picture = NDArray[np.uint8]
 

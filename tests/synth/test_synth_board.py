@@ -8,7 +8,7 @@ from influx_wrap.model.intrinsics import project
 from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.pose import transform
 from influx_wrap.synth import board as synth_board
-from influx_wrap.synth.lens import true_intrinsics
+from tests.lenses import true_intrinsics
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from influx_wrap.model.pose import transform
 from influx_wrap.model.target import AprilGrid, PointCloud
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import Experiment, cell_generator, simulate
-from influx_wrap.synth.lens import true_intrinsics
+from tests.lenses import true_intrinsics
 
 CLEAN = Noise(corner_px=0.0, rtk_ball_m=0.0)
 BOARD_CELLS = ["z0f0", "z0f3", "z3f3", "z7f0"]

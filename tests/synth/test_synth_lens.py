@@ -13,7 +13,8 @@ from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.film.simulation import simulations
-from influx_wrap.synth.lens import MOTIONS, simulated_lens, true_intrinsics, turned_rings
+from influx_wrap.synth.lens import MOTIONS, simulated_lens, turned_rings
+from tests.lenses import true_intrinsics
 
 
 def test_focal_length_is_the_thin_lens_in_pixels(canon: Plan) -> None:

@@ -37,8 +37,7 @@ EXPORTS: dict[str, Callable[[Clip, Path], None]] = {
 }
 """Writers by the name of their format."""
 
-Advance = Callable[[], None]
-LONG: dict[str, Callable[[Clip, Path, Advance], None]] = {
+LONG: dict[str, Callable[[Clip, Path, Callable[[], None]], None]] = {
     "stmap": write_stmap,
     "camchain": write_camchain,
 }
@@ -56,11 +55,6 @@ def table_as_clip(table: Table) -> Clip:
         table.fd_m,
         table.values,
     )
-
-
-def export_table(table: Table, path: Path, to: str = "ulens") -> None:
-    """Write a lens's experiments, in the other formats than ``ulens`` as if they were frames."""
-    EXPORTS[to](table_as_clip(table), path)
 
 
 def notes(clip: Clip, to: str) -> list[str]:

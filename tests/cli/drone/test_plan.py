@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from influx_wrap.formats.qgc import read_plan
 from influx_wrap.model.flight import corner_points_m
 from tests.cli.conftest import Invoke, assert_mistake
+from tests.plans import read_plan
 
 OPTIONS = {
     "--lfl-mm": 17,
