@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from influx_wrap.annotate.gaps import Faults, FrameRange, fill_gaps, find_faults, frame_ranges
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.lut.lookup import Answers, Lookup, Status
 from influx_wrap.lut.uncertainty import make_error_model, sigma
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 

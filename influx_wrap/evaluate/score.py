@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
-from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
+from influx_wrap.formats.pixel_origin import to_corner
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import BoolArray, FloatArray, fold_radii
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
 
@@ -259,8 +260,8 @@ def _every(frames: _Frames, step: int) -> _Frames:
 def _percent_sums(frames: _Frames) -> FloatArray:
     """(4,) sums of the per-cent errors over the predicted frames."""
     answered = frames.answered
-    true = (frames.true + TO_CORNER)[answered, :4]
-    predicted = frames.predicted[answered, :4] + TO_CORNER[:4]
+    true = to_corner(frames.true)[answered, :4]
+    predicted = to_corner(frames.predicted)[answered, :4]
     with np.errstate(over="ignore"):
         result: FloatArray = (100 * np.abs(predicted - true) / np.abs(true)).sum(axis=0)
     return result

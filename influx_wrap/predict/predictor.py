@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions

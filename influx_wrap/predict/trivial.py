@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES, FloatArray, image_centre
 from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.predict.predictor import (

@@ -17,7 +17,7 @@ from influx_wrap.evaluate.score import (
     evaluate,
     merged,
 )
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import MEI, RAD_TAN, Predictions, VideoPredictions

@@ -58,11 +58,6 @@ def table_as_clip(table: Table) -> Clip:
     )
 
 
-def export_table(table: Table, path: Path, to: str = "ulens") -> None:
-    """Write a lens's experiments, in the other formats than ``ulens`` as if they were frames."""
-    EXPORTS[to](table_as_clip(table), path)
-
-
 def notes(clip: Clip, to: str) -> list[str]:
     """What an export in the format ``to`` does not hold, a sentence each, for the user."""
     sentences = [missing_sentence(clip)]

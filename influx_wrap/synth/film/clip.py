@@ -16,11 +16,12 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_json, remove_leftovers, write_json
-from influx_wrap.formats.groundtruth import GroundTruth, write_ground_truth
+from influx_wrap.formats.groundtruth import write_ground_truth
 from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.manifest import VALIDATION, Video, write_manifest
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.experiment import Plan
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata

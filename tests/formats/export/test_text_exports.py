@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export import EXPORTS, export_table, notes, table_as_clip
+from influx_wrap.formats.export import EXPORTS, notes, table_as_clip
 from influx_wrap.model.clip import Clip
 from influx_wrap.model.table import Table, grid_of
 from tests.formats.export.clips import (
@@ -210,13 +210,13 @@ def test_a_table_is_exported_by_its_experiments(tmp_path: Path) -> None:
         np.zeros(3, dtype=bool),
         grid_of(clip.lfl_mm, clip.fd_m),
     )
-    export_table(table, tmp_path / "canon17.ulens")
+    EXPORTS["ulens"](table_as_clip(table), tmp_path / "canon17.ulens")
     data = json.loads((tmp_path / "canon17.ulens").read_text())
     assert data["metadata"]["name"] == "canon17"
     _, focal = ulens_rows(data, "FocalLengthTable")
     assert focal[:, 2:] * IMAGE_SIZE == pytest.approx(clip.intrinsics[:, :2], rel=1e-15)
     assert table_as_clip(table).frames.tolist() == [0, 1, 2]
-    export_table(table, tmp_path / "cameras.txt", to="colmap")
+    EXPORTS["colmap"](table_as_clip(table), tmp_path / "cameras.txt")
     assert len((tmp_path / "cameras.txt").read_text().splitlines()) == 5
 
 
