@@ -16,16 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.evaluate.score import (
-    BINS_PER_PX,
-    MEASURES,
-    THRESHOLD_PX,
-    EpeHistogram,
-    Evaluation,
-    IntArray,
-    Score,
-    Strip,
-)
+from influx_wrap.evaluate.histogram import BINS_PER_PX, EpeHistogram, IntArray
+from influx_wrap.evaluate.score import MEASURES, THRESHOLD_PX, Evaluation, Score, Strip
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.report.page import page

@@ -9,14 +9,8 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe import epe_px
-from influx_wrap.evaluate.score import (
-    BIN_PX,
-    MOST_PX,
-    EpeHistogram,
-    Evaluation,
-    evaluate,
-    merged,
-)
+from influx_wrap.evaluate.histogram import BIN_PX, MOST_PX, EpeHistogram
+from influx_wrap.evaluate.score import Evaluation, evaluate, merged
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
