@@ -15,7 +15,7 @@ from influx_wrap.model.predictions import PARAMETERS
 from influx_wrap.predict.predictor import MethodError
 
 
-class Answers:
+class VideoAnswers:
     """What a method has said about a video so far."""
 
     def __init__(self, kind: str) -> None:

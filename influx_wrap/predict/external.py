@@ -18,7 +18,7 @@ import cv2
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
 from influx_wrap.observe.frames import Picture, TruncatedInput
-from influx_wrap.predict.answers import Answers
+from influx_wrap.predict.answers import VideoAnswers
 from influx_wrap.predict.environment import Environment, MethodProcess
 from influx_wrap.predict.predictor import (
     Footage,
@@ -73,7 +73,7 @@ class External:
         self._process = None
         process.note(f"== {footage.name}, {size[0]} x {size[1]}")
         try:
-            predicted = self._ask(process, Answers(self.kind), footage, progress)
+            predicted = self._ask(process, VideoAnswers(self.kind), footage, progress)
         except MethodError as error:
             process.close()
             raise MethodError(f"{self.name} {error}; its stderr is in {process.log}") from None
@@ -128,7 +128,7 @@ class External:
         return process
 
     def _ask(
-        self, process: MethodProcess, answers: Answers, footage: Footage, progress: Progress
+        self, process: MethodProcess, answers: VideoAnswers, footage: Footage, progress: Progress
     ) -> Predicted:
         waiting: dict[int, Path] = {}
         n_frames, n_asked, truncated = 0, 0, None
