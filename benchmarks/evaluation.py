@@ -28,9 +28,9 @@ from benchmarks.report import verdict
 from influx_wrap.evaluate.epe import epe_px
 from influx_wrap.evaluate.points import builtin
 from influx_wrap.evaluate.score import evaluate
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.formats.submission import MAX_BYTES, validate_submission
 from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import RAD_TAN, Predictions, VideoPredictions

@@ -43,8 +43,9 @@ from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run.recordings import Setting
+from influx_wrap.synth.film.cells import shoot_films
 from influx_wrap.synth.film.night import NightFilm, NightFootage, plan_night
-from influx_wrap.synth.film.simulation import film, simulations
+from influx_wrap.synth.film.simulation import simulations
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 
@@ -98,7 +99,7 @@ def make(
 ) -> Path:
     """Film one of ``TEN`` in a folder of its name; returns the recording's folder."""
     one = plan(TEN[name])
-    film([one], folder / name, processes=processes, report=report)
+    shoot_films([one], folder / name, processes=processes, report=report)
     return folder / name / one.simulation.cell.name
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from influx_wrap.annotate.gaps import Faults, FrameRange, fill_gaps, find_faults, frame_ranges
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.lut.lookup import Answers, Lookup, Status
 from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 
 _AT_ONCE = 50_000

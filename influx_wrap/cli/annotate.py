@@ -9,18 +9,15 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
+from influx_wrap.annotate.clip import AnnotatedClip
+from influx_wrap.annotate.files import AnnotateRequest, PreviewRequest, annotate_file
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
-from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
+from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, write_preview
 from influx_wrap.cli.options import PATH
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.groundtruth import write_ground_truth, write_ground_truth_csv
-from influx_wrap.formats.lens_metadata import read_metadata
-from influx_wrap.formats.lut import read_table
-from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
 
 MOST_LISTED = 20
@@ -105,27 +102,19 @@ def command(
     elif video is None:
         raise InputError("--preview needs the clip to draw on: give it by --video.")
     as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
+    asked = None
+    if preview is not None and video is not None:
+        asked = PreviewRequest(video, preview, preview_width or MOST_WIDTH_PX)
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     with errors.status(f"annotating {escape(metadata.name)}"):
-        table = read_table(lut)
-        lookup = make_lookup(table, scheme)
-        told = read_metadata(metadata)
-        planned = None
-        if preview is not None and video is not None:
-            width = preview_width or MOST_WIDTH_PX
-            planned = plan_preview(video, preview, table.image_size, width)
-        try:
-            clip = annotate_clip(
-                told, lookup, fill=fill_gaps, with_sigma=as_csv or planned is not None
-            )
-        except InputError as error:
-            raise InputError(f"{metadata}: {error}") from None
-        (write_ground_truth_csv if as_csv else write_ground_truth)(out, clip.truth)
-    for text in _warnings(clip):
+        done = annotate_file(
+            AnnotateRequest(metadata, lut, out, as_csv, scheme, fill_gaps, preview=asked)
+        )
+    for text in _warnings(done.clip):
         errors.print(f"[yellow]warning:[/] {escape(text)}")
-    answers().print(_summary(clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
-    if planned is not None:
-        _write_preview(planned, clip, errors)
+    answers().print(_summary(done.clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
+    if done.preview is not None:
+        _write_preview(done.preview, done.clip, errors)
 
 
 def _check_paths(read: Sequence[Path | None], out: Path, preview: Path | None) -> None:

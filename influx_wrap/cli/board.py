@@ -13,14 +13,18 @@ from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.kalibr import read_target, write_target
-from influx_wrap.formats.sheet import DEFAULT_DPI, Sheet, write_sheet
-from influx_wrap.model.hardware import Board
+from influx_wrap.formats.sheet import DEFAULT_DPI, Sheet
 from influx_wrap.model.target import AprilGrid, Checkerboard
-
-ROWS, COLS, SPACING = 8, 11, 0.3
-TAG_OF_LONG_SIDE = 0.06
+from influx_wrap.plan.boards import (
+    COLS,
+    ROWS,
+    SPACING,
+    TAG_OF_LONG_SIDE,
+    looks_the_same_upside_down,
+    squares_on_sheet,
+    tags_on_sheet,
+)
+from influx_wrap.run.print_board import print_board
 
 
 @click.command("board")
@@ -106,23 +110,27 @@ def command(
     printed: AprilGrid | Checkerboard
     if checkerboard:
         _refuse("--checkerboard", {"--tag-size-mm": tag_size_mm, "--spacing": spacing})
-        printed = _checkerboard(size_mm, rows or ROWS, cols or COLS, square_mm)
+        printed = squares_on_sheet(size_mm, rows=rows, cols=cols, square_mm=square_mm)
     else:
         _refuse("a board of tags", {"--square-mm": square_mm})
-        printed = _aprilgrid(board, size_mm, rows, cols, tag_size_mm, spacing)
+        printed = tags_on_sheet(
+            size_mm, board, rows=rows, cols=cols, tag_size_mm=tag_size_mm, spacing=spacing
+        )
     sheet = Sheet(*size_mm, printed)
     described = target or out.with_name("target.yaml")
     if described == out:
         raise InputError(f"--out and --target are both {out}: give two files.")
-    for path in (out, described):
-        check_writable(path)
-    _keep_other_target(described, printed)
-    with Console(stderr=True).status(f"drawing {out.name}"):
-        write_sheet(out, sheet, dpi or DEFAULT_DPI)
-    write_target(described, printed)
+    print_board(
+        sheet,
+        out,
+        described,
+        or_else="write elsewhere with --target",
+        dpi=dpi or DEFAULT_DPI,
+        drawing=Console(stderr=True).status(f"drawing {out.name}"),
+    )
     console = answers()
     console.print(sheet.title, soft_wrap=True)
-    if isinstance(printed, Checkerboard) and (printed.rows + printed.cols) % 2 == 0:
+    if isinstance(printed, Checkerboard) and looks_the_same_upside_down(printed):
         console.print(
             "It looks the same upside down: with an odd number of rows and an even one of "
             "columns, or the reverse, it would not."
@@ -143,48 +151,7 @@ def _size_mm(text: str) -> tuple[float, float]:
     return size
 
 
-def _aprilgrid(
-    board: Board | None,
-    size_mm: tuple[float, float],
-    rows: int | None,
-    cols: int | None,
-    tag_size_mm: float | None,
-    spacing: float | None,
-) -> AprilGrid:
-    """The catalogue's grid or the usual one, with what was asked for in its place."""
-    usual = (
-        board.grid
-        if board
-        else AprilGrid(COLS, ROWS, TAG_OF_LONG_SIDE * max(size_mm) / 1e3, SPACING)
-    )
-    return AprilGrid(
-        tag_cols=cols or usual.tag_cols,
-        tag_rows=rows or usual.tag_rows,
-        tag_size_m=tag_size_mm / 1e3 if tag_size_mm else usual.tag_size_m,
-        tag_spacing=spacing or usual.tag_spacing,
-    )
-
-
-def _checkerboard(
-    size_mm: tuple[float, float], rows: int, cols: int, square_mm: float | None
-) -> Checkerboard:
-    """A checkerboard of squares; Kalibr counts the corners between them."""
-    # Detectors want white around the outer squares. Down to a tenth of a millimetre.
-    largest_mm = min(size_mm[0] / (cols + 2), size_mm[1] / (rows + 2))
-    usual_mm = math.floor(10 * largest_mm) / 10 if largest_mm >= 0.1 else largest_mm
-    square_m = (square_mm or usual_mm) / 1e3
-    return Checkerboard(cols - 1, rows - 1, square_m, square_m)
-
-
 def _refuse(what: str, options: dict[str, float | None]) -> None:
     for name, value in options.items():
         if value is not None:
             raise InputError(f"{name} means nothing for {what}: leave it out.")
-
-
-def _keep_other_target(path: Path, printed: AprilGrid | Checkerboard) -> None:
-    """Another board's description must not vanish: its recordings would go wrong unnoticed."""
-    if path.exists() and read_target(path) != printed:
-        raise InputError(
-            f"{path} describes another target: remove it, or write elsewhere with --target."
-        )

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
 
 from influx_wrap.cli.options import PATH, image_size, jobs_option
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers, print_written
-from influx_wrap.errors import InputError
-from influx_wrap.evaluate.groups import lenses, motions
-from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice, parse_points
-from influx_wrap.evaluate.score import Evaluation, evaluate
-from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import make_folder, reading, write_text
-from influx_wrap.formats.groundtruth import GroundTruth, read_validation
-from influx_wrap.formats.submission import read_submission
-from influx_wrap.formats.video_groups import read_video_groups
-from influx_wrap.model.predictions import Predictions
-from influx_wrap.report.score_page import write_score_page
-from influx_wrap.report.score_table import score_csv, score_latex, score_table
-from influx_wrap.report.scores import write_scores
-
-SCORES, TABLE, PAGE = "scores.json", "table", "report.html"
+from influx_wrap.evaluate.points import parse_points
+from influx_wrap.run.evaluation import EvaluateRequest, evaluate_files
 
 
 @click.command("evaluate")
@@ -89,89 +76,25 @@ def command(
     Example:
       influx-calib evaluate geocalib.json --truth gt_validation.json --out scores
     """
-    choice = parse_points(points)
-    known = read_validation(truth)
-    files = _named(predictions, out)
-    given = {place: _read(path) for path, place in files.items()}
-    properties = (
-        read_video_groups(groups, known)
-        if groups is not None
-        else {
-            "lens": lenses(known, load_catalogue(catalogue).lenses.values()),
-            "motion": motions(known),
-        }
+    request = EvaluateRequest(
+        predictions,
+        truth,
+        out,
+        parse_points(points),
+        size,
+        groups,
+        catalogue,
+        subsample=subsample,
+        intervals=intervals,
+        jobs=jobs,
     )
-    chosen = _points(choice, known, size)
-    make_folder(out)
-    evaluations = {}
-    for place, predicted in given.items():
-        evaluations[place] = _evaluate(predicted, known, chosen, size, properties, subsample, jobs)
-        make_folder(place)
-        write_scores(place / SCORES, evaluations[place])
-    _write_report(out, list(evaluations.values()), intervals)
-    table = score_table(list(evaluations.values()), intervals=intervals)
-    answers().print(table, soft_wrap=True, markup=False)
-    print_written(*(place / SCORES for place in evaluations), out / f"{TABLE}.tex", out / PAGE)
+    scored = evaluate_files(request, _bar)
+    answers().print(scored.table, soft_wrap=True, markup=False)
+    print_written(*scored.written)
 
 
-def _read(path: Path) -> Predictions:
-    with reading(path):
-        size = path.stat().st_size
+@contextmanager
+def _bar(step: str) -> Iterator[Callable[[int, int | None], None]]:
     with progress_bar(Console(stderr=True, highlight=False)) as progress:
-        task = progress.add_task(f"reading {path.name}", total=size)
-        return read_submission(path, progress=lambda n_bytes: progress.advance(task, n_bytes))
-
-
-def _points(
-    choice: PointsChoice, known: Mapping[str, GroundTruth], size: tuple[int, int]
-) -> EvaluationPoints:
-    true = np.concatenate([one.intrinsics[one.is_interpolated] for one in known.values()])
-    with progress_bar(Console(stderr=True, highlight=False)) as progress:
-        task = progress.add_task("scans", total=None, visible=choice.folder is not None)
-        return choice.load(
-            true, size, lambda done, total: progress.update(task, completed=done, total=total)
-        )
-
-
-def _named(predictions: tuple[Path, ...], out: Path) -> dict[Path, Path]:
-    """Where each file's scores go: one's into the folder, several's into one each."""
-    if len(predictions) == 1:
-        return {predictions[0]: out}
-    stems = [path.stem for path in predictions]
-    for path, stem in zip(predictions, stems, strict=True):
-        if stems.count(stem) > 1:
-            raise InputError(f"{path}: two files are called {stem}; rename one of them.")
-    return {path: out / path.stem for path in predictions}
-
-
-def _evaluate(
-    predicted: Predictions,
-    known: Mapping[str, GroundTruth],
-    points: EvaluationPoints,
-    size: tuple[int, int],
-    properties: Mapping[str, Mapping[str, str]],
-    subsample: int,
-    jobs: int,
-) -> Evaluation:
-    console = Console(stderr=True, highlight=False)
-    total = sum(-(-int(truth.is_interpolated.sum()) // subsample) for truth in known.values())
-    with progress_bar(console) as progress:
-        task = progress.add_task(f"frames of {predicted.method}", total=total)
-        return evaluate(
-            predicted,
-            known,
-            points.points,
-            points_source=points.source,
-            image_size=size,
-            properties=properties,
-            subsample=subsample,
-            jobs=jobs,
-            progress=lambda n: progress.advance(task, n),
-        )
-
-
-def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool) -> None:
-    write_text(out / f"{TABLE}.txt", score_table(evaluations, intervals=intervals))
-    write_text(out / f"{TABLE}.csv", score_csv(evaluations))
-    write_text(out / f"{TABLE}.tex", score_latex(evaluations, intervals=intervals))
-    write_score_page(out / PAGE, evaluations)
+        task = progress.add_task(step, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
@@ -14,12 +13,7 @@ from influx_wrap.cli.options import PATH
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.export import EXPORTS, LONG, notes, table_as_clip
-from influx_wrap.formats.files import read_json
-from influx_wrap.formats.groundtruth import read_ground_truth
-from influx_wrap.formats.lut import FORMAT, read_table
-from influx_wrap.model.clip import Clip
-from influx_wrap.model.hardware import Camera
+from influx_wrap.formats.export import EXPORTS, LONG, notes, read_clip
 
 
 @click.command("export")
@@ -38,7 +32,7 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
       influx-calib export gt.json --to nerfstudio --out transforms.json
       influx-calib export lut.json --to ulens --out canon17.ulens
     """
-    clip = _clip(source, load_catalogue(catalogue).camera(camera))
+    clip = read_clip(source, load_catalogue(catalogue).camera(camera))
     if not clip.answered.any():
         raise InputError(f"{source} has no frame with intrinsics: there is nothing to export.")
     errors = Console(stderr=True)
@@ -52,23 +46,4 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
         errors.print(f"[yellow]note:[/] {sentence}", soft_wrap=True)
     answers().print(
         f"{int(clip.answered.sum())} frames written: {escape(str(out))}", soft_wrap=True
-    )
-
-
-def _clip(source: Path, camera: Camera) -> Clip:
-    if read_json(source).values.get("format") == FORMAT:
-        return table_as_clip(read_table(source))
-    truth = read_ground_truth(source)
-    width, height = camera.image_size
-    pixel_um = 1e3 * camera.sensor_width_mm / width, 1e3 * camera.sensor_height_mm / height
-    # Of frames that annotate has filled in, the file does not tell the setting.
-    told = np.isfinite(truth.metadata.lfl_mm) & ~np.isnan(truth.metadata.fd_m)
-    return Clip(
-        source.stem,
-        camera.image_size,
-        pixel_um,
-        truth.metadata.frame,
-        truth.metadata.lfl_mm,
-        truth.metadata.fd_m,
-        np.where(told[:, None], truth.intrinsics, np.nan),
     )

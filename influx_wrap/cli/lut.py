@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
@@ -17,17 +16,21 @@ from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import check_writable, make_folder, read_json
+from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judgement, favoured, judge_all
-from influx_wrap.lut.lookup import Status, make_lookup, one
+from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.query import query_setting
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
-from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
-from influx_wrap.report.table_figure import draw_all_left_out, draw_intrinsics, draw_regions
-from influx_wrap.run.table import Built, table_from_run, table_from_selection
+from influx_wrap.report.table_figure import (
+    draw_all_left_out,
+    draw_intrinsics,
+    draw_regions,
+)
+from influx_wrap.run.table import table_from
 
 SCHEME = click.Choice(SCHEMES)
 
@@ -58,26 +61,13 @@ def build(
     Example:
       influx-calib lut build runs/canon17 --out canon17.json
     """
-    built = built_from(catalogue, source, lens, camera)
+    built = table_from(source, load_catalogue(catalogue), lens=lens, camera=camera)
     write_table(out, built.table)
     console = answer_console()
     n = len(built.table.names)
     console.print(escape(f"{n} experiments of {built.table.lens} in {out}"), soft_wrap=True)
     for name, reason in built.left_out.items():
         console.print(escape(f"  left out: {name}, {reason}"), soft_wrap=True)
-
-
-def built_from(catalogue: Path | None, source: Path, lens: str | None, camera: str | None) -> Built:
-    """A table from a run's folder or a selected-results file."""
-    cameras = load_catalogue(catalogue)
-    if source.is_dir():
-        summary = source / "summary.json"
-        if camera is None and summary.exists():
-            camera = read_json(summary).text("camera")
-        return table_from_run(source, cameras.camera(camera or "arri-alexa-mini"))
-    return table_from_selection(
-        source, lens or source.stem, cameras.camera(camera or "arri-alexa-mini")
-    )
 
 
 @command.command("query")
@@ -96,19 +86,7 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
       influx-calib lut query canon17.json --lfl-mm 35 --fd-m inf --json
     """
     table = read_table(table_file)
-    lookup = make_lookup(table, scheme)
-    answers = lookup.query([lfl_mm], [fd_m])
-    intrinsics = one(answers, table, lfl_mm, fd_m)
-    sigmas = sigma(lookup, make_error_model(lookup), answers, np.array([lfl_mm]), np.array([fd_m]))
-    status = Status(int(answers.status[0])).name.lower()
-    vertices = [
-        {"name": table.names[row], "weight": weight}
-        for row, weight in zip(
-            answers.vertices[0].tolist(), answers.weights[0].tolist(), strict=True
-        )
-        if row >= 0
-    ]
-    by_name = dict(zip(NAMES, sigmas[0].tolist(), strict=True))
+    answer = query_setting(table, lfl_mm, fd_m, scheme)
     if as_json:
         click.echo(
             json.dumps(
@@ -116,10 +94,10 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
                     "lfl_mm": lfl_mm,
                     "fd_m": "inf" if math.isinf(fd_m) else fd_m,
                     "scheme": scheme,
-                    "status": status,
-                    "intrinsics": intrinsics,
-                    "sigma": by_name,
-                    "vertices": vertices,
+                    "status": answer.status,
+                    "intrinsics": answer.intrinsics,
+                    "sigma": answer.sigma,
+                    "vertices": [{"name": n, "weight": weight} for n, weight in answer.vertices],
                 },
                 indent=2,
                 allow_nan=False,
@@ -131,11 +109,12 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     )
     for name in NAMES:
         digits = 3 if name in ("fx", "fy", "cx", "cy") else 6
-        printed.add_row(name, f"{intrinsics[name]:.{digits}f}", f"{by_name[name]:.{digits}f}")
+        value, sigma = answer.intrinsics[name], answer.sigma[name]
+        printed.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
     console = answer_console()
     console.print(printed)
-    parts = ", ".join(f"{v['name']} {v['weight']:.3f}" for v in vertices)
-    console.print(f"{status} by scheme {scheme} from {parts}", soft_wrap=True)
+    parts = ", ".join(f"{name} {weight:.3f}" for name, weight in answer.vertices)
+    console.print(f"{answer.status} by scheme {scheme} from {parts}", soft_wrap=True)
 
 
 @command.command("crossval")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
-import threading
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import click
@@ -19,17 +15,10 @@ from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.groundtruth import GroundTruth, read_ground_truth, read_validation
-from influx_wrap.formats.lens_metadata import read_metadata
-from influx_wrap.formats.submission import write_submission
-from influx_wrap.model.predictions import Predictions
-from influx_wrap.predict.external import Environment, External
-from influx_wrap.predict.predictor import Footage, Predictor
-from influx_wrap.predict.registry import METHODS, is_trivial, make_predictor
-from influx_wrap.predict.videos import Journal, Outcome, predict_videos
-
-VERSION = "influx"
+from influx_wrap.predict.environment import Environment
+from influx_wrap.predict.registry import METHODS, is_trivial
+from influx_wrap.predict.run import PredictRequest, named_videos, prepare
+from influx_wrap.predict.videos import Outcome
 
 
 @click.command("predict")
@@ -133,14 +122,10 @@ def command(
       influx-calib predict val/*.mp4 --method geocalib --python geocalib-env/bin/python \\
           --out geocalib.json
     """
-    paths = _named(videos)
-    given_files = [*paths.values(), *metadata, *([truth] if truth else []), Path(method)]
-    if out.resolve() in [path.resolve() for path in given_files]:
+    named = named_videos(videos)
+    read = [*named.values(), *metadata, *([truth] if truth else []), Path(method)]
+    if out.resolve() in [path.resolve() for path in read]:
         raise InputError(f"--out {out} would replace what is read. Choose another name.")
-    environment = Environment(
-        python or ("python3" if image else sys.executable), image, run_options
-    )
-    logs = out.with_name(f"{out.name}.logs")
     given = as_settings(settings, None)
     sensor_width_mm = load_catalogue(catalogue).camera(camera).sensor_width_mm
     if is_trivial(method) and any((python, image, stride, timeout_s, run_options)):
@@ -150,135 +135,44 @@ def command(
         )
     if run_options and not image:
         raise InputError("--run-option is for a container: give its --image too.")
-
-    def make(stop: threading.Event) -> Predictor:
-        return make_predictor(
-            method,
-            given,
-            sensor_width_mm=sensor_width_mm,
-            environment=environment,
-            logs=logs,
-            stride=stride,
-            timeout_s=timeout_s,
-            stop=stop,
-        )
-
-    predictor = make(threading.Event())
-    footages = _footages(paths, method, metadata, truth)
-    check_writable(out)
-    made_with = {
-        "method": predictor.name,
-        "settings": given,
-        "sensor_width_mm": sensor_width_mm,
-        **_provenance(predictor),
-    }
-    journal = Journal(out.with_name(f".{out.name}.journal"), made_with)
-    outcomes: dict[str, Outcome] = {}
-    bars = _Bars(predictor.name, len(footages))
+    environment = Environment(
+        python or ("python3" if image else sys.executable), image, run_options
+    )
+    request = PredictRequest(
+        named, out, method, given, metadata, truth, sensor_width_mm, environment,
+        stride=stride, timeout_s=timeout_s, jobs=jobs,
+    )  # fmt: skip
+    run = prepare(request)
+    bars = _Bars(run.method, len(run.footages))
     try:
-        running = predict_videos(footages, make, journal, jobs=jobs, progress=bars.update)
-        with bars.progress, closing(running):
-            for outcome in running:
-                outcomes[outcome.name] = outcome
-                bars.finish(outcome.name)
+        with bars.progress:
+            outcomes = run.predict(bars.update, bars.finish)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
-    _write(out, predictor, [outcomes[name] for name in paths], journal)
-
-
-def _write(out: Path, predictor: Predictor, outcomes: Sequence[Outcome], journal: Journal) -> None:
-    predicted = {
-        outcome.name: outcome.answers(predictor.kind) for outcome in outcomes if outcome.n_frames
-    }
-    console = answers()
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
     for outcome in outcomes:
-        if outcome.failure is not None:
-            lost = "none of its frames has an answer" if outcome.n_frames else "it is left out"
-            text = f"video {outcome.name}: {lost}: {outcome.failure}"
-            errors.print(f"[red]failed:[/] {escape(text)}")
-            continue
-        assert outcome.predicted is not None
-        for warning in outcome.predicted.warnings:
-            errors.print(f"[yellow]warning:[/] {escape(f'video {outcome.name}: {warning}')}")
-        answered = int(outcome.predicted.answers.answered.sum())
-        kept = " (there already)" if outcome.kept else ""
-        console.print(
-            escape(f"{outcome.name}: {answered} of {outcome.n_frames} frames{kept}"),
-            soft_wrap=True,
-        )
-    if predicted:
-        write_submission(out, Predictions(predictor.name, predictor.kind, VERSION, predicted))
+        _print(outcome)
+    if run.write(outcomes):
         print_written(out)
-    if all(outcome.failure is None for outcome in outcomes):
-        journal.remove()
-        if all(outcome.predicted and outcome.predicted.whole for outcome in outcomes):
-            return
-    raise click.exceptions.Exit(1)
+    if not all(outcome.is_whole for outcome in outcomes):
+        raise click.exceptions.Exit(1)
 
 
-def _named(videos: Sequence[str]) -> dict[str, Path]:
-    """Videos by name; ``NAME=PATH``, or a path whose last part is the name."""
-    paths: dict[str, Path] = {}
-    for text in videos:
-        path, (name, equals, rest) = Path(text), text.partition("=")
-        if equals and not path.exists() and "/" not in name:
-            path = Path(rest)
-        else:
-            name = path.resolve().name if path.is_dir() else path.stem
-        if not path.exists():
-            raise InputError(f"{path} does not exist.")
-        if not name:
-            raise InputError(f"{text}: the name before = is missing.")
-        if name in paths:
-            raise InputError(
-                f"{paths[name]} and {path} would both be video {name}: name one of them, as in "
-                f"other={path}."
-            )
-        paths[name] = path
-    return paths
-
-
-def _footages(
-    paths: dict[str, Path], method: str, metadata: Sequence[Path], truth: Path | None
-) -> list[Footage]:
-    if metadata and method != "metadata":
-        raise InputError(f"--metadata is for the method metadata, not for {method}.")
-    if method == "metadata" and len(metadata) != len(paths):
-        raise InputError(
-            f"the method metadata needs a --metadata file for each of the {len(paths)} videos, in "
-            f"their order; there are {len(metadata)}."
-        )
-    if (truth is None) == (method in ("perfect", "noisy")):
-        raise InputError("--truth is for the methods perfect and noisy, which need it.")
-    told = dict(zip(paths, map(read_metadata, metadata), strict=False))
-    truths = {} if truth is None else _truths(truth, list(paths))
-    return [Footage(name, path, told.get(name), truths.get(name)) for name, path in paths.items()]
-
-
-def _truths(path: Path, names: Sequence[str]) -> dict[str, GroundTruth]:
-    """From a file of all videos or, for a single video, from its own."""
-    try:
-        truths = read_validation(path)
-    except InputError:
-        if len(names) > 1:
-            raise
-        return {names[0]: read_ground_truth(path)}
-    missing = [name for name in names if name not in truths]
-    if missing:
-        raise InputError(f"{path} has no video {missing[0]}; name it as there: NAME=PATH.")
-    return truths
-
-
-def _provenance(predictor: Predictor) -> dict[str, object]:
-    """What else shapes the answers of a method that is run elsewhere."""
-    if not isinstance(predictor, External):
-        return {}
-    return {
-        "runner": hashlib.sha256(predictor.runner.path.read_bytes()).hexdigest(),
-        "environment": str(predictor.environment),
-        "stride": predictor.stride,
-    }
+def _print(outcome: Outcome) -> None:
+    """What became of a video: on stderr what is wrong, on stdout how much is answered."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    if outcome.failure is not None:
+        lost = "none of its frames has an answer" if outcome.n_frames else "it is left out"
+        text = f"video {outcome.name}: {lost}: {outcome.failure}"
+        errors.print(f"[red]failed:[/] {escape(text)}")
+        return
+    assert outcome.predicted is not None
+    for warning in outcome.predicted.warnings:
+        errors.print(f"[yellow]warning:[/] {escape(f'video {outcome.name}: {warning}')}")
+    answered = int(outcome.predicted.answers.answered.sum())
+    kept = " (there already)" if outcome.kept else ""
+    answers().print(
+        escape(f"{outcome.name}: {answered} of {outcome.n_frames} frames{kept}"), soft_wrap=True
+    )
 
 
 class _Bars:

@@ -35,20 +35,14 @@ from influx_wrap.cli.simulate_clip import (
 )
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
-from influx_wrap.formats.video import SUFFIXES, check_codec
+from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
+from influx_wrap.synth.film.board import BoardFootage
 from influx_wrap.synth.film.clip import ClipOptions
-from influx_wrap.synth.film.night import NightFootage, plan_night
-from influx_wrap.synth.film.simulation import (
-    SETTINGS,
-    Film,
-    Footage,
-    claim_folder,
-    film,
-    plan_film,
-    simulations,
-)
+from influx_wrap.synth.film.night import NightFootage
+from influx_wrap.synth.film.simulate import CellsRequest, PreparedCells, prepare_cells
+from influx_wrap.synth.film.simulation import SETTINGS
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 from influx_wrap.synth.render import RenderOptions
@@ -321,73 +315,26 @@ def command(
         bow_mm=bow_mm,
         rtk_ball_m=rtk_ball_m,
     )
-    todo = simulations(
-        plan,
-        select_cells(plan, cells),
-        noise,
-        seed=seed,
-        breathing=breathing,
-        fd_jitter=fd_jitter,
-        pp_offset_px=pp_offset_px,
-    )
-    settings: dict[str, object] = {
-        "breathing": breathing,
-        "fd_jitter": fd_jitter,
-        "pp_offset_px": list(pp_offset_px),
-        "seed": seed,
-    }
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    board = night = None
     if images or video:
-        footage = Footage(
-            RenderOptions(blur_px, defocus_px, image_noise, vignetting),
-            codec if video else None,
-            renderer,
-            views,
+        rendering = RenderOptions(blur_px, defocus_px, image_noise, vignetting)
+        board = BoardFootage(rendering, codec if video else None, renderer, views)
+    if video:
+        pictures = NightOptions(
+            core_px, halo_px, scatter, lights=lights, noise=image_noise, vignetting=vignetting
         )
-        settings["footage"] = footage.as_dict()
-        if video:
-            check_codec(codec, plan.camera.image_size)
-            night = NightFootage(
-                codec,
-                NightOptions(
-                    core_px, halo_px, scatter, lights=lights, noise=image_noise,
-                    vignetting=vignetting,
-                ),
-                FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra),
-            )  # fmt: skip
-            settings["night"] = night.as_dict()
-            films: list[Film] = [
-                plan_night(simulation, night)
-                if simulation.cell.board is None
-                else plan_film(simulation, footage)
-                for simulation in todo
-            ]
-        else:
-            drones = [simulation.cell.name for simulation in todo if simulation.cell.board is None]
-            todo = tuple(simulation for simulation in todo if simulation.cell.board is not None)
-            if not todo:
-                raise InputError(
-                    "these cells are flown by the drone, which is filmed: use --video."
-                )
-            films = [plan_film(simulation, footage) for simulation in todo]
-        claim_folder(out, plan, noise, settings)
-        if images and drones:
-            errors.print(
-                f"Left out, as the drone's flight is filmed with --video only: {', '.join(drones)}."
-            )
-        _film_with_progress(films, out, jobs, errors)
-    else:
-        claim_folder(out, plan, noise, settings)
-        for simulation in track(todo, "simulating", console=errors, transient=True):
-            name = simulation.cell.name
-            try:
-                simulation.write(out / name)
-            except InputError as error:
-                raise InputError(f"cell {name}: {error}") from None
-    cells_written = "1 cell" if len(todo) == 1 else f"{len(todo)} cells"
+        flight = FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra)
+        night = NightFootage(codec, pictures, flight)
+    request = CellsRequest(
+        plan, select_cells(plan, cells), noise, seed, breathing, fd_jitter, pp_offset_px,
+        board=board, night=night,
+    )  # fmt: skip
+    prepared = prepare_cells(request, out)
+    _make_with_progress(prepared, jobs)
+    n_cells = len(prepared.simulations)
     answers().print(
-        f"{cells_written} of {lens} simulated in {out}, beside the grid (plan.json) and all "
-        f"settings ({SETTINGS}).\n"
+        f"{'1 cell' if n_cells == 1 else f'{n_cells} cells'} of {lens} simulated in {out}, beside "
+        f"the grid (plan.json) and all settings ({SETTINGS}).\n"
         f"Calibrate with: influx-calib run {lens} --data {out}",
         soft_wrap=True,
     )
@@ -421,8 +368,17 @@ def _check_combination(context: click.Context, *, images: bool, video: bool) -> 
             )
 
 
-def _film_with_progress(films: list[Film], out: Path, jobs: int, console: Console) -> None:
+def _make_with_progress(prepared: PreparedCells, jobs: int) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if prepared.left_out:
+        names = ", ".join(prepared.left_out)
+        console.print(f"Left out, as the drone's flight is filmed with --video only: {names}.")
+    if not prepared.films:
+        n_cells = len(prepared.simulations)
+        for _ in track(prepared.write(), "simulating", n_cells, console=console, transient=True):
+            pass
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        bar = progress.add_task("rendering", total=sum(one.n_frames for one in films))
-        film(films, out, processes=jobs, report=lambda frames: progress.advance(bar, frames))
+        bar = progress.add_task("rendering", total=prepared.n_frames)
+        prepared.film(processes=jobs, report=lambda frames: progress.advance(bar, frames))

@@ -12,18 +12,15 @@ from influx_wrap.cli.options import F, image_size
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
-from influx_wrap.formats.video import check_codec
 from influx_wrap.model.experiment import Plan
 from influx_wrap.synth.film.clip import (
     METADATA,
     VALIDATION_TRUTH,
     ClipOptions,
-    plan_clip,
+    prepare_clip,
     shoot_clip,
-    with_size,
 )
-from influx_wrap.synth.film.simulation import claim
-from influx_wrap.synth.lens import MOTIONS, simulated_lens
+from influx_wrap.synth.lens import MOTIONS
 
 CLIP = ClipOptions()
 
@@ -104,18 +101,15 @@ def simulate_clip(
     seed: int,
 ) -> None:
     """Render the clip into ``out`` and say what can be done with it."""
-    if size is not None:
-        plan = Plan(plan.lens, with_size(plan.camera, size), plan.lfl_mm, plan.fd_m, plan.cells)
-    check_codec(options.codec, plan.camera.image_size)
-    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
-    clip = plan_clip(plan, lens, options, seed)
-    settings = {
-        "clip": options.as_dict(),
-        "breathing": breathing,
-        "pp_offset_px": list(pp_offset_px),
-        "seed": seed,
-    }
-    claim(out, plan, settings)
+    clip = prepare_clip(
+        plan,
+        out,
+        options,
+        seed=seed,
+        size=size,
+        breathing=breathing,
+        pp_offset_px=pp_offset_px,
+    )
     try:
         with progress_bar(Console(stderr=True)) as progress:
             bar = progress.add_task("rendering", total=clip.n_frames)
@@ -124,7 +118,7 @@ def simulate_clip(
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
-    width, height = plan.camera.image_size
+    width, height = clip.camera.image_size
     answers().print(
         f"{clip.n_frames} frames of {plan.lens.name} in {escape(str(video))}.\n"
         f"Predict with: influx-calib predict {escape(str(video))} --metadata "

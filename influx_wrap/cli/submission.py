@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,24 +17,26 @@ from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
 from influx_wrap.formats.json_stream import MIB
-from influx_wrap.formats.manifest import TEST, VALIDATION, Video, read_manifest
+from influx_wrap.formats.manifest import TEST, VALIDATION
 from influx_wrap.formats.submission import (
-    VERSIONS,
     SubmissionSummary,
-    fill,
     find_faults,
-    make_template,
-    read_submission,
     summarise,
     validate_submission,
     write_submission,
 )
+from influx_wrap.formats.submission_scan import VERSIONS
 from influx_wrap.model.predictions import PARAMETERS
+from influx_wrap.predict.submission import (
+    ALL,
+    fill_from_files,
+    make_template,
+    videos_of_split,
+)
 
 MOST_FAULTS = 50
 MOST_LISTED = 10
 """Videos that are listed before the rest is only counted."""
-ALL = "all"
 
 split_option = click.option(
     "--split",
@@ -76,7 +78,7 @@ def template(manifest: Path, out: Path, method: str, kind: str, version: str, sp
         --method mine --type rad-tan --out blank.json
     """
     check_writable(out)
-    videos = _of_split(manifest, split)
+    videos = videos_of_split(manifest, split)
     try:
         blank = make_template(videos, method, kind, version)
     except InputError as error:
@@ -106,7 +108,7 @@ def validate(file: Path, manifest: Path | None, split: str, list_all: bool) -> N
     """
     if manifest is None and split != ALL:
         raise InputError(f"--split {split} needs a --manifest, which says what is in it.")
-    videos = None if manifest is None else _of_split(manifest, split)
+    videos = None if manifest is None else videos_of_split(manifest, split)
     if list_all:
         with _reading(file) as progress:
             faults = find_faults(file, videos, MOST_FAULTS, progress)
@@ -139,23 +141,13 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
       influx-calib submission fill blank.json colmap/*.json --out sub.json
     """
     check_writable(out)
-    console = answers()
-    with _reading(template_file) as progress:
-        predictions = read_submission(template_file, progress=progress)
-    lines = []
-    for path in prediction_files:
-        with _reading(path) as progress:
-            more = read_submission(path, progress=progress)
-        try:
-            filled = fill(predictions, more)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        predictions = filled.predictions
-        replaced = f", {filled.replaced} of them in place of others" if filled.replaced else ""
-        lines.append(f"{escape(str(path))}: {filled.taken} predictions{replaced}")
+    predictions, taken = fill_from_files(template_file, prediction_files, _reading)
     with Console(stderr=True).status("writing"):
         write_submission(out, predictions)
-    console.print(*lines, sep="\n", soft_wrap=True)
+    for one in taken:
+        replaced = f", {one.replaced} of them in place of others" if one.replaced else ""
+        line = f"{escape(str(one.path))}: {one.count} predictions{replaced}"
+        answers().print(line, soft_wrap=True)
     _print(summarise(predictions))
     print_written(out)
 
@@ -167,14 +159,6 @@ def _reading(path: Path) -> Iterator[Callable[[int], None]]:
         size = path.stat().st_size if path.is_file() else 0
         task = bar.add_task(f"reading {escape(path.name)}, MiB", total=size / MIB)
         yield lambda more: bar.advance(task, more / MIB)
-
-
-def _of_split(manifest: Path, split: str) -> Mapping[str, Video]:
-    videos = read_manifest(manifest)
-    chosen = {name: v for name, v in videos.items() if split in (ALL, v.split)}
-    if not chosen:
-        raise InputError(f"{manifest} has no video whose split is {split}.")
-    return chosen
 
 
 def _print(summary: SubmissionSummary) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.hardware import Lens
 
 MOVES = 0.01

@@ -2,9 +2,7 @@
 
 Per-cent errors of fx, fy, cx and cy are means over the frames with a prediction. End-point
 errors are taken for every pair of a frame and a point that the frame's true camera sees; a
-frame without a prediction has infinite ones. 143 000 frames and 100 000 points make 1.4e10
-pairs, so none is kept: they go into a histogram of 0.1 px, exact to the bin, frame by frame,
-on all cores. Frames with the same truth and the same prediction are looked at once.
+frame without a prediction has infinite ones (``epe_counts``).
 
 Only frames with interpolated ground truth count, as in the paper: what a table extrapolates is
 no truth. cx and cy are compared as the files have them, counted from the picture's corner.
@@ -12,72 +10,23 @@ no truth. cx and cy are compared as the files have them, counted from the pictur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
-from influx_wrap.formats.groundtruth import TO_CORNER, GroundTruth
-from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
-from influx_wrap.model.intrinsics import fold_radii
+from influx_wrap.evaluate.epe_counts import CountedFrames, epe_histograms
+from influx_wrap.evaluate.histogram import EpeHistogram, IntArray, added
+from influx_wrap.formats.pixel_origin import to_corner
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
 
-BINS_PER_PX = 10
-BIN_PX = 1 / BINS_PER_PX
-MOST_PX = 6000
-"""Larger errors are counted together: a picture of 3424 x 2202 has a diagonal of 4071."""
 MEASURES = ("fx", "fy", "cx", "cy")
 THRESHOLD_PX = 300
 N_BOOTSTRAP, CONFIDENCE = 2000, 0.95
-CHUNK = 64
-"""How many frames a thread takes at a time."""
-STRAIGHT = 0.01
-"""Below this, tangential distortion moves the edge of the field by less than ``FIELD_MARGIN``."""
-FIELD_MARGIN = 1.1
-
-
-@dataclass(frozen=True, eq=False)
-class EpeHistogram:
-    """End-point errors of frame-point pairs.
-
-    counts    (B,) errors from k to k + 1 times ``BIN_PX``; trimmed after the last that occurs
-    beyond    how many are finite and larger than ``MOST_PX``
-    infinite  how many have no prediction, or one that puts the point nowhere
-    """
-
-    counts: IntArray
-    beyond: int
-    infinite: int
-
-    @property
-    def n(self) -> int:
-        """How many pairs there are."""
-        return int(self.counts.sum()) + self.beyond + self.infinite
-
-    def share_below(self, px: float) -> float:
-        """Share of the pairs with an error below ``px``, a multiple of ``BIN_PX``; NaN of none."""
-        if self.n == 0:
-            return np.nan
-        return float(self.counts[: round(px * BINS_PER_PX)].sum() / self.n)
-
-    def percentile(self, percent: float) -> float:
-        """The error that ``percent`` of the pairs do not exceed, to ``BIN_PX``; may be infinite."""
-        if self.n == 0:
-            return np.nan
-        if percent <= 0:
-            return 0.0
-        reached = np.flatnonzero(np.cumsum(self.counts) >= percent / 100 * self.n)
-        return float((reached[0] + 1) * BIN_PX) if len(reached) else np.inf
-
-    def curve(self) -> tuple[FloatArray, FloatArray]:
-        """Errors (m,) in pixels and the share (m,) of the pairs below each."""
-        px = np.arange(len(self.counts) + 1, dtype=float) / BINS_PER_PX
-        return px, np.concatenate([[0], np.cumsum(self.counts)]) / max(self.n, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,39 +77,6 @@ class Evaluation:
     strips: Mapping[str, Strip]
 
 
-@dataclass(frozen=True, eq=False)
-class _Frames:
-    """The frames of a video that count: true (n, 8), predicted (n, P) or NaN."""
-
-    numbers: IntArray
-    true: FloatArray
-    predicted: FloatArray
-
-    @property
-    def answered(self) -> BoolArray:
-        return np.asarray(np.isfinite(self.predicted).all(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class _Directions:
-    """Points as directions (n,), from the axis outwards."""
-
-    a: FloatArray
-    b: FloatArray
-    wide: FloatArray
-    r2: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """Frames of a video for one thread: those that differ, and how often each comes."""
-
-    video: str
-    true: FloatArray
-    predicted: FloatArray
-    times: IntArray
-
-
 def evaluate(
     predictions: Predictions,
     truth: Mapping[str, GroundTruth],
@@ -194,10 +110,14 @@ def evaluate(
         video: _counted(known, predictions.videos.get(video), n_parameters)
         for video, known in truth.items()
     }
-    histograms = _histograms(
-        {video: _every(chosen, subsample) for video, chosen in frames.items()},
-        _directions(points), predictions.kind == MEI, image_size, jobs, progress,
-    )  # fmt: skip
+    histograms = epe_histograms(
+        {video: chosen.every(subsample) for video, chosen in frames.items()},
+        points,
+        predictions.kind == MEI,
+        image_size,
+        jobs,
+        progress,
+    )
     sums = {video: _percent_sums(chosen) for video, chosen in frames.items()}
     videos = {
         video: _score(chosen, sums[video], histograms[video]) for video, chosen in frames.items()
@@ -234,11 +154,13 @@ def merged(scores: list[Score]) -> Score:
         sum(score.frames for score in scores),
         n,
         total / n if n else np.full(4, np.nan),
-        _added([score.histogram for score in scores]),
+        added([score.histogram for score in scores]),
     )
 
 
-def _counted(truth: GroundTruth, predicted: VideoPredictions | None, n_parameters: int) -> _Frames:
+def _counted(
+    truth: GroundTruth, predicted: VideoPredictions | None, n_parameters: int
+) -> CountedFrames:
     """The frames that count, with the predictions of the same numbers."""
     chosen = truth.is_interpolated & truth.answered
     numbers = truth.metadata.frame[chosen]
@@ -248,24 +170,20 @@ def _counted(truth: GroundTruth, predicted: VideoPredictions | None, n_parameter
         place = np.minimum(place, len(predicted.frames) - 1)
         found = predicted.frames[place] == numbers
         values[found] = predicted.values[place[found]]
-    return _Frames(numbers, truth.intrinsics[chosen], values)
+    return CountedFrames(numbers, truth.intrinsics[chosen], values)
 
 
-def _every(frames: _Frames, step: int) -> _Frames:
-    return _Frames(frames.numbers[::step], frames.true[::step], frames.predicted[::step])
-
-
-def _percent_sums(frames: _Frames) -> FloatArray:
+def _percent_sums(frames: CountedFrames) -> FloatArray:
     """(4,) sums of the per-cent errors over the predicted frames."""
     answered = frames.answered
-    true = (frames.true + TO_CORNER)[answered, :4]
-    predicted = frames.predicted[answered, :4] + TO_CORNER[:4]
+    true = to_corner(frames.true)[answered, :4]
+    predicted = to_corner(frames.predicted)[answered, :4]
     with np.errstate(over="ignore"):
         result: FloatArray = (100 * np.abs(predicted - true) / np.abs(true)).sum(axis=0)
     return result
 
 
-def _score(frames: _Frames, sums: FloatArray, histogram: EpeHistogram) -> Score:
+def _score(frames: CountedFrames, sums: FloatArray, histogram: EpeHistogram) -> Score:
     n = int(frames.answered.sum())
     error = sums / n if n else np.full(4, np.nan)
     return Score(len(frames.numbers), n, error, histogram)
@@ -311,135 +229,3 @@ def _range(drawn: FloatArray, tails: tuple[float, float]) -> tuple[float, float]
         return np.nan, np.nan
     low, high = np.percentile(finite, tails)
     return float(low), float(high)
-
-
-def _directions(points: FloatArray) -> _Directions:
-    points = np.asarray(points, dtype=float)
-    ahead = points[points[:, 2] > 0]
-    a, b = ahead[:, 0] / ahead[:, 2], ahead[:, 1] / ahead[:, 2]
-    r2 = a * a + b * b
-    order = np.argsort(r2, kind="stable")
-    a, b, r2 = a[order], b[order], r2[order]
-    return _Directions(a, b, np.sqrt(1 + r2), r2)
-
-
-def _histograms(
-    frames: Mapping[str, _Frames],
-    directions: _Directions,
-    is_mei: bool,
-    image_size: tuple[int, int],
-    jobs: int,
-    progress: Advance,
-) -> dict[str, EpeHistogram]:
-    """A histogram for every video, made by ``jobs`` threads (the kernels leave Python's lock)."""
-    totals: dict[str, EpeHistogram] = {}
-    running = np.zeros(FIRST + MOST_PX * BINS_PER_PX + 1, dtype=np.int64)
-    current: str | None = None
-
-    def finish() -> None:
-        if current is not None:
-            totals[current] = _as_histogram(running)
-            running[:] = 0
-
-    def work(chunk: _Chunk) -> tuple[_Chunk, IntArray]:
-        return chunk, _errors_of(chunk, directions, is_mei, image_size)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        for chunk, histogram in _in_order(pool, work, _chunks(frames), 2 * jobs):
-            if chunk.video != current:
-                finish()
-                current = chunk.video
-            running += histogram
-            progress(int(chunk.times.sum()))
-        finish()
-    empty = EpeHistogram(np.zeros(0, dtype=np.int64), 0, 0)
-    return {video: totals.get(video, empty) for video in frames}
-
-
-def _chunks(frames: Mapping[str, _Frames]) -> Iterator[_Chunk]:
-    """Frames that differ, some at a time, video by video."""
-    for video, chosen in frames.items():
-        if not len(chosen.numbers):
-            continue
-        both = np.hstack([chosen.true, chosen.predicted])
-        different, times = np.unique(both, axis=0, return_counts=True)
-        for start in range(0, len(different), CHUNK):
-            here = slice(start, start + CHUNK)
-            yield _Chunk(video, different[here, :8], different[here, 8:], times[here])
-
-
-def _in_order(
-    pool: ThreadPoolExecutor,
-    work: Callable[[_Chunk], tuple[_Chunk, IntArray]],
-    chunks: Iterator[_Chunk],
-    ahead: int,
-) -> Iterator[tuple[_Chunk, IntArray]]:
-    """Results in the order of the chunks, of which only some are under way at a time."""
-    waiting: list[Future[tuple[_Chunk, IntArray]]] = [
-        pool.submit(work, chunk) for chunk in islice(chunks, ahead)
-    ]
-    while waiting:
-        result = waiting.pop(0).result()
-        waiting += [pool.submit(work, chunk) for chunk in islice(chunks, 1)]
-        yield result
-
-
-def _errors_of(
-    chunk: _Chunk, directions: _Directions, is_mei: bool, image_size: tuple[int, int]
-) -> IntArray:
-    """Histogram (B + 3,) of a chunk."""
-    histogram = np.zeros(FIRST + MOST_PX * BINS_PER_PX + 1, dtype=np.int64)
-    size = np.array(image_size, dtype=float)
-    fold = fold_radii(chunk.true)
-    ends = np.searchsorted(directions.r2, _field_r2(chunk.true, fold, size), side="right")
-    predicted = np.zeros((len(chunk.true), 8))
-    predicted[:, : chunk.predicted.shape[1]] = chunk.predicted
-    answered: BoolArray = np.asarray(np.isfinite(predicted).all(axis=1))
-    folds = fold**2, fold_radii(predicted) ** 2
-    for k, times in enumerate(chunk.times.tolist()):
-        a, b, wide = (values[: ends[k]] for values in (directions.a, directions.b, directions.wide))
-        camera, is_other = (predicted[k], is_mei) if answered[k] else (chunk.true[k], False)
-        both = np.array([folds[0][k], folds[1][k] if answered[k] else folds[0][k]])
-        # Without an answer only the number of points seen matters: one bin takes them all.
-        bins = histogram if answered[k] else np.zeros(FIRST + 1, dtype=np.int64)
-        add_errors(
-            a, b, wide, chunk.true[k], camera, is_other, both, size,
-            float(BINS_PER_PX), times, bins,
-        )  # fmt: skip
-        if not answered[k]:
-            histogram[INFINITE] += bins.sum() - bins[UNSEEN]
-    return histogram
-
-
-def _field_r2(theta: FloatArray, fold: FloatArray, size: FloatArray) -> FloatArray:
-    """(n,) squared radius beyond which no direction is in the picture of cameras (n, 8)."""
-    corners = np.array([[-0.5, -0.5], [size[0] - 0.5, -0.5], [-0.5, size[1] - 0.5], size - 0.5])
-    with np.errstate(all="ignore"):
-        offsets = (corners[None] - theta[:, None, 2:4]) / theta[:, None, :2]
-        distorted = np.hypot(offsets[..., 0], offsets[..., 1]).max(axis=1)
-        low = np.zeros(len(theta))
-        high = np.minimum(fold, 1e3)
-        k1, k2 = theta[:, 4], theta[:, 5]
-        for _ in range(40):
-            middle = (low + high) / 2
-            reached = np.asarray(middle * (1 + middle**2 * (k1 + k2 * middle**2)) > distorted)
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    straight = np.abs(theta[:, 6:]).max(axis=1) < STRAIGHT
-    field: FloatArray = np.where(straight, FIELD_MARGIN * high, np.inf)
-    return np.square(field)
-
-
-def _as_histogram(bins: IntArray) -> EpeHistogram:
-    counts = bins[FIRST:-1]
-    used = np.flatnonzero(counts)
-    end = int(used[-1]) + 1 if len(used) else 0
-    return EpeHistogram(counts[:end].copy(), int(bins[-1]), int(bins[INFINITE]))
-
-
-def _added(histograms: list[EpeHistogram]) -> EpeHistogram:
-    counts = np.zeros(max((len(one.counts) for one in histograms), default=0), dtype=np.int64)
-    for one in histograms:
-        counts[: len(one.counts)] += one.counts
-    return EpeHistogram(
-        counts, sum(one.beyond for one in histograms), sum(one.infinite for one in histograms)
-    )

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
@@ -31,13 +30,12 @@ from influx_wrap.formats.lens_metadata import (
     frame_number,
     lens_setting,
 )
-from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.formats.pixel_origin import from_corner, to_corner
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
-from influx_wrap.model.lens_metadata import LensMetadata
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"
 METADATA_KEY = "lens_metadata"
-TO_CORNER = np.array([0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
 INTERPOLATED, EXTRAPOLATED, NO_ANSWER = "interpolated", "extrapolated", "none"
 CSV_COLUMNS = (
     "frame", "lfl_mm", "fd_m", "status", *NAMES, *(f"sigma_{name}" for name in NAMES),
@@ -45,28 +43,6 @@ CSV_COLUMNS = (
 )  # fmt: skip
 _LINES_AT_ONCE = 10_000
 _EIGHT, _EIGHT_NAMES = itemgetter(*NAMES), frozenset(NAMES)
-
-
-@dataclass(frozen=True, eq=False)
-class GroundTruth:
-    """The n frames of a clip.
-
-    metadata         what the lens told, NaN where nothing
-    intrinsics       (n, 8) in the order of ``NAMES``, pixel (0, 0) a pixel's centre; NaN where
-                     there is no answer
-    is_interpolated  (n,) False where the answer was extrapolated, or there is none
-    sigma            (n, 8) standard deviations; None if they are not known
-    """
-
-    metadata: LensMetadata
-    intrinsics: FloatArray
-    is_interpolated: BoolArray
-    sigma: FloatArray | None = None
-
-    @property
-    def answered(self) -> BoolArray:
-        """(n,) frames with intrinsics."""
-        return np.asarray(~np.isnan(self.intrinsics[:, 0]))
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
@@ -123,7 +99,8 @@ def _json_entries(truth: GroundTruth) -> Iterator[str]:
         metadata.frame.tolist(),
         metadata.lfl_mm.tolist(),
         metadata.fd_m.tolist(),
-        (truth.intrinsics + TO_CORNER).tolist(),
+        # Adding zero makes 0.0 of -0.0.
+        (to_corner(truth.intrinsics) + 0.0).tolist(),
         truth.answered.tolist(),
         truth.is_interpolated.tolist(),
         strict=True,
@@ -180,7 +157,7 @@ def _ground_truth(frames: Record) -> GroundTruth:
     order = sorted(settings)
     return GroundTruth(
         as_metadata(settings),
-        np.array([answers[frame][0] for frame in order]) - TO_CORNER,
+        from_corner(np.array([answers[frame][0] for frame in order], dtype=float)),
         np.array([answers[frame][1] for frame in order]),
     )
 

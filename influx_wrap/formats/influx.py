@@ -14,6 +14,7 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json, write_json
+from influx_wrap.formats.pixel_origin import CORNER_PX
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.intrinsics import NAMES
 
@@ -142,7 +143,7 @@ def read_selected_results(path: Path) -> tuple[tuple[SelectedResult, ...], tuple
                 lfl_mm=entry.number("zoom", above=0),
                 fd_m=entry.number("focus_distance", above=0) / 1e3,
                 is_drone=entry.value("board_size") == "drone",
-                intrinsics=(fx, fy, cx - 0.5, cy - 0.5, *distortion),
+                intrinsics=(fx, fy, cx - CORNER_PX, cy - CORNER_PX, *distortion),
             )
         )
     return tuple(usable), tuple(unusable)

@@ -8,32 +8,20 @@ which is started afresh after a fault; a whole video has a process of its own.
 
 from __future__ import annotations
 
-import ast
-import json
-import math
-import shutil
-import subprocess
-import tempfile
 import threading
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
-import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import make_folder, read_text
-from influx_wrap.formats.groundtruth import TO_CORNER
-from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
+from influx_wrap.formats.files import make_folder
 from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import Picture, TruncatedInput
-from influx_wrap.predict.conversation import Conversation
+from influx_wrap.predict.answers import VideoAnswers
+from influx_wrap.predict.environment import Environment, MethodProcess
 from influx_wrap.predict.predictor import (
     Footage,
     MethodError,
@@ -42,111 +30,14 @@ from influx_wrap.predict.predictor import (
     all_frames,
     typed_settings,
 )
+from influx_wrap.predict.runner_facts import EXTERNAL, RUNNERS, Runner, read_runner
 
-RUNNERS = Path(__file__).parent / "runners"
-SERVE = RUNNERS / "serve.py"
-EXTERNAL = {
-    "colmap": "colmap.py",
-    "geocalib": "geocalib.py",
-    "perspective-fields": "perspective_fields.py",
-    "unidepth": "unidepth.py",
-    "wildcamera": "wildcamera.py",
-    "droidcalib": "droidcalib.py",
-    "depth-anything-3": "depth_anything_3.py",
-}
-ENGINES = ("docker", "podman")
 AHEAD = 4
 """How many frames a method may have in hand."""
-TIMEOUT_S = 300.0
-_FACTS = ("INSTALL", "SETTINGS", "KIND", "WHOLE_VIDEO", "STRIDE", "TIMEOUT_S")
 
 
 class NotInstalledError(InputError):
     """A method is not there at all, for this video or any other."""
-
-
-@dataclass(frozen=True)
-class Runner:
-    """What a runner says of itself: the constants that ``runners`` explains."""
-
-    path: Path
-    install: str
-    settings: Mapping[str, Setting]
-    kind: str = RAD_TAN
-    whole_video: bool = False
-    stride: int = 1
-    timeout_s: float = TIMEOUT_S
-
-
-def read_runner(path: Path) -> Runner:
-    """A runner's facts, read without running it: it may need what is not installed here."""
-    text = read_text(path)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise InputError(f"{path}, line {line or 1}: this is not Python.") from None
-    facts: dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            if name in _FACTS:
-                try:
-                    facts[name.lower()] = ast.literal_eval(statement.value)
-                except ValueError:
-                    raise InputError(
-                        f"{path}, line {statement.lineno}: {name} must be written out."
-                    ) from None
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if "load" not in defined or not {"install", "settings"} <= facts.keys():
-        raise InputError(f"{path} is no runner: it needs INSTALL, SETTINGS and load(settings).")
-    runner = Runner(path, **facts)
-    if not isinstance(runner.settings, dict) or runner.kind not in PARAMETERS:
-        raise InputError(f"{path}: SETTINGS must be a dict, KIND {' or '.join(PARAMETERS)}.")
-    if not (type(runner.stride) is int and runner.stride > 0 and runner.timeout_s > 0):
-        raise InputError(f"{path}: STRIDE must be a whole number and TIMEOUT_S one, above 0.")
-    return runner
-
-
-@dataclass(frozen=True)
-class Environment:
-    """Where a method is installed.
-
-    python       the interpreter of its environment
-    image        a container image instead, in which ``python`` is looked for
-    run_options  for the container engine, such as ``--gpus=all``
-    """
-
-    python: str
-    image: str | None = None
-    run_options: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"the image {self.image}" if self.image else self.python
-
-    def command(self, arguments: Sequence[str], readable: Sequence[Path], name: str) -> list[str]:
-        """What starts the interpreter; the folders ``readable`` have the same names inside."""
-        if self.image is None:
-            return [self.python, *arguments]
-        mounts = [f"--volume={folder}:{folder}:ro" for folder in readable]
-        return [
-            *(_engine(), "run", "--rm", "--interactive", f"--name={name}", *mounts),
-            *(*self.run_options, self.image, self.python, *arguments),
-        ]
-
-    def kill(self, name: str) -> None:
-        """End a container, which does not end with the command that started it."""
-        if self.image is not None:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run([_engine(), "kill", name], capture_output=True, timeout=30)
-
-
-def _engine() -> str:
-    for engine in ENGINES:
-        found = shutil.which(engine)
-        if found:
-            return found
-    raise InputError("--image needs docker or podman on the PATH; --python needs neither.")
 
 
 @dataclass
@@ -168,7 +59,7 @@ class External:
     stop: threading.Event
 
     def __post_init__(self) -> None:
-        self._process: _Process | None = None
+        self._process: MethodProcess | None = None
 
     @property
     def kind(self) -> str:
@@ -183,7 +74,7 @@ class External:
         self._process = None
         process.note(f"== {footage.name}, {size_text(size)}")
         try:
-            predicted = self._ask(process, _Answers(self.kind), footage, progress)
+            predicted = self._ask(process, VideoAnswers(self.kind), footage, progress)
         except MethodError as error:
             process.close()
             raise MethodError(f"{self.name} {error}; its stderr is in {process.log}") from None
@@ -202,12 +93,19 @@ class External:
             self._process.close()
             self._process = None
 
-    def _started(self, footage: Footage) -> _Process:
+    def _started(self, footage: Footage) -> MethodProcess:
         make_folder(self.logs)
         log = self.logs / f"{footage.name}.log"
         log.unlink(missing_ok=True)
         try:
-            process = _Process(self, log)
+            process = MethodProcess(
+                self.environment,
+                self.runner.path,
+                self.settings,
+                log,
+                timeout_s=self.timeout_s,
+                stop=self.stop,
+            )
         except InputError as error:
             raise NotInstalledError(str(error)) from None
         try:
@@ -231,7 +129,7 @@ class External:
         return process
 
     def _ask(
-        self, process: _Process, answers: _Answers, footage: Footage, progress: Progress
+        self, process: MethodProcess, answers: VideoAnswers, footage: Footage, progress: Progress
     ) -> Predicted:
         waiting: dict[int, Path] = {}
         n_frames, n_asked, truncated = 0, 0, None
@@ -271,118 +169,6 @@ class External:
         return Predicted(
             all_frames(answers.values(n_frames)), tuple(warnings), whole=truncated is None
         )
-
-
-class _Process:
-    """A method's process, and the folder in which it finds frames and leaves its litter."""
-
-    def __init__(self, method: External, log: Path) -> None:
-        self.log = log
-        self._environment = method.environment
-        self._temporary = tempfile.TemporaryDirectory(prefix="influx-predict-")
-        self._name = f"influx-predict-{uuid.uuid4().hex[:12]}"
-        folder = Path(self._temporary.name)
-        self.folder = folder / "frames"
-        litter = folder / "tmp"
-        self.folder.mkdir()
-        litter.mkdir()
-        runner = method.runner.path.resolve()
-        readable = sorted({SERVE.parent, runner.parent, self.folder})
-        arguments = [str(SERVE), str(runner), json.dumps(dict(method.settings))]
-        environment = {} if self._environment.image else {"TMPDIR": str(litter)}
-        try:
-            self.talk = Conversation(
-                self._environment.command(arguments, readable, self._name),
-                log,
-                timeout_s=method.timeout_s,
-                environment=environment,
-                stop=method.stop,
-            )
-        except BaseException:
-            self._temporary.cleanup()
-            raise
-
-    def note(self, text: str) -> None:
-        """Write a line into the log, between those of the method."""
-        with self.log.open("a") as file:
-            file.write(text + "\n")
-
-    def close(self) -> None:
-        self._environment.kill(self._name)
-        self.talk.close()
-        self._temporary.cleanup()
-
-
-class _Answers:
-    """What a method has said about a video so far."""
-
-    def __init__(self, kind: str) -> None:
-        self._names = PARAMETERS[kind]
-        self._optional = {"k1", "k2", "p1", "p2"}
-        self._rows: dict[int, FloatArray] = {}
-        self._for_all: FloatArray | None = None
-        self._errors: dict[int, str] = {}
-        self._impossible: list[str] = []
-
-    def __len__(self) -> int:
-        """How many frames were answered, one by one."""
-        return len(self._rows)
-
-    def take(self, message: Mapping[str, Any], asked: Mapping[int, Path]) -> int:
-        """Note the answer for a frame, in whatever order they come; returns the frame."""
-        frame = message.get("frame")
-        if type(frame) is not int or frame not in asked or frame in self._rows:
-            raise MethodError(f"answered for frame {frame!r}, which nobody had asked about")
-        if "error" in message:
-            self._errors[frame] = str(message["error"])
-        self._rows[frame] = self._row(f"frame {frame}", message)
-        return frame
-
-    def take_for_all(self, message: Mapping[str, Any]) -> None:
-        """Note the one answer that holds for every frame, looked at or not."""
-        self._for_all = self._row("all frames", message)
-
-    def _row(self, where: str, message: Mapping[str, Any]) -> FloatArray:
-        """(P,) NaN where the method does not know, or names a camera that cannot be."""
-        nothing = np.full(len(self._names), np.nan)
-        if not any(name in message for name in self._names):
-            return nothing
-        values = []
-        for name in self._names:
-            value = message.get(name, 0.0 if name in self._optional else "nothing")
-            if value is None:
-                value = math.nan
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise MethodError(f"answered {name} = {value!r} for {where}")
-            values.append(float(value) if abs(value) < 1e300 else math.nan)
-        row = np.array(values)
-        if not np.isfinite(row).all() or (row[:2] <= 0).any():
-            self._impossible.append(where)
-            return nothing
-        row[2:4] -= TO_CORNER[2:4]
-        return row
-
-    def warnings(self) -> Iterator[str]:
-        """What the user should know. A method that failed on every frame has failed."""
-        if self._errors and len(self._errors) == len(self._rows):
-            raise MethodError(f"failed on every frame ({next(iter(self._errors.values()))[:200]})")
-        if self._errors:
-            frame, text = next(iter(self._errors.items()))
-            yield f"it failed on {len(self._errors)} frames, first on frame {frame} ({text[:200]})."
-        if self._impossible:
-            yield (
-                f"{len(self._impossible)} answers are no camera and are left out, first that for "
-                f"{self._impossible[0]}: all numbers must be finite, and focal lengths positive."
-            )
-
-    def values(self, n_frames: int) -> FloatArray:
-        """(n_frames, P)."""
-        values = np.full((n_frames, len(self._names)), np.nan)
-        if self._for_all is not None:
-            values[:] = self._for_all
-        for frame, row in self._rows.items():
-            values[frame] = row
-        return values
 
 
 def make_external(

@@ -11,8 +11,8 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions
 from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput

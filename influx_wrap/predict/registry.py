@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.predict.external import EXTERNAL, Environment, make_external
+from influx_wrap.predict.environment import Environment
+from influx_wrap.predict.external import make_external
 from influx_wrap.predict.predictor import Predictor
+from influx_wrap.predict.runner_facts import EXTERNAL
 from influx_wrap.predict.trivial import TRIVIAL, make_trivial
 
 METHODS = (*TRIVIAL, *EXTERNAL)

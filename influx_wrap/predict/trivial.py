@@ -19,8 +19,8 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES, image_centre
 from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.predict.predictor import (

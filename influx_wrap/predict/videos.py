@@ -57,6 +57,11 @@ class Outcome:
     failure: str | None = None
     kept: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the method worked, on a recording that could be read to its end."""
+        return self.predicted is not None and self.predicted.whole
+
     def answers(self, kind: str) -> VideoPredictions:
         """For all frames, none of them answered if the method failed."""
         if self.predicted is not None:

@@ -16,15 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.evaluate.score import (
-    BINS_PER_PX,
-    MEASURES,
-    THRESHOLD_PX,
-    EpeHistogram,
-    Evaluation,
-    Score,
-    Strip,
-)
+from influx_wrap.evaluate.histogram import BINS_PER_PX, EpeHistogram
+from influx_wrap.evaluate.score import MEASURES, THRESHOLD_PX, Evaluation, Score, Strip
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.report.page import page

@@ -10,6 +10,7 @@ import numpy as np
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.model.arrays import FloatArray, IntArray
@@ -19,6 +20,8 @@ from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.run.workspace import EDITED, Workspace
+
+CAMERA = "arri-alexa-mini"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,22 @@ def table_from_run(folder: Path, camera: Camera) -> Built:
         raise NoTable(f"{folder}: no experiment of this run gave an answer for a table.")
     provenance: dict[str, object] = {"influx_wrap": __version__, "from": "run", "results": hashes}
     return _build(lens, camera, rows, left_out, provenance)
+
+
+def table_from(
+    source: Path, known: Catalogue, *, lens: str | None = None, camera: str | None = None
+) -> Built:
+    """A table from a run's folder or a selected-results file.
+
+    lens    of a selected-results file, whose name it is unless given; a run knows its own
+    camera  its name in the catalogue, unless it is the run's
+    """
+    if source.is_dir():
+        summary = source / "summary.json"
+        if camera is None and summary.exists():
+            camera = read_json(summary).text("camera")
+        return table_from_run(source, known.camera(camera or CAMERA))
+    return table_from_selection(source, lens or source.stem, known.camera(camera or CAMERA))
 
 
 class NoTable(InputError):

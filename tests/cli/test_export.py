@@ -9,9 +9,10 @@ from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
 from influx_wrap.formats.export import EXPORTS
-from influx_wrap.formats.groundtruth import GroundTruth, write_ground_truth
+from influx_wrap.formats.groundtruth import write_ground_truth
 from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from tests.lut.lenses import breathing_table
 

@@ -12,9 +12,10 @@ import cv2
 import numpy as np
 import pytest
 
-from influx_wrap.formats.groundtruth import GroundTruth, read_ground_truth, write_ground_truth
+from influx_wrap.formats.groundtruth import read_ground_truth, write_ground_truth
 from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.submission import read_submission
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from tests.cli.conftest import Invoke, assert_mistake, command_line
 from tests.predict.scenes import SIZE, write_frames, write_zoom

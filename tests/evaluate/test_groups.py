@@ -7,7 +7,7 @@ import pytest
 
 from influx_wrap.evaluate.groups import lenses, motions
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 
 

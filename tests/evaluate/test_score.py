@@ -9,16 +9,10 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe import epe_px
-from influx_wrap.evaluate.score import (
-    BIN_PX,
-    MOST_PX,
-    EpeHistogram,
-    Evaluation,
-    evaluate,
-    merged,
-)
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.evaluate.histogram import BIN_PX, MOST_PX, EpeHistogram
+from influx_wrap.evaluate.score import Evaluation, evaluate, merged
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import MEI, RAD_TAN, Predictions, VideoPredictions

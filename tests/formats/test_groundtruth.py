@@ -11,12 +11,12 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import (
-    GroundTruth,
     read_ground_truth,
     read_validation,
     write_ground_truth,
     write_ground_truth_csv,
 )
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.lens_metadata import LensMetadata
 

@@ -15,12 +15,11 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats import submission as module
+from influx_wrap.formats import submission_scan
 from influx_wrap.formats.manifest import Video
 from influx_wrap.formats.submission import (
     MAX_BYTES,
-    fill,
     find_faults,
-    make_template,
     read_submission,
     summarise,
     validate_submission,
@@ -391,7 +390,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_too_many_videos(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_VIDEOS", 2)
+    monkeypatch.setattr(submission_scan, "MAX_VIDEOS", 2)
     path.write_bytes(VALID)
     assert len(validate_submission(path).videos) == 2
     path.write_bytes(AGAINST_THE_MANIFEST["video unknown"][0])
@@ -558,47 +557,3 @@ def test_only_what_is_valid_is_written(path: Path, monkeypatch: pytest.MonkeyPat
         write_submission(path, Predictions("m", MEI, "all", {"a": one}))
     assert [entry.name for entry in path.parent.iterdir()] == ["sub.json"]
     assert path.read_text() == "before"
-
-
-def test_template(path: Path) -> None:
-    write_submission(path, make_template(MANIFEST, "mine", MEI, "influx_pp_real"))
-    assert json.loads(path.read_text()) == {
-        "submission_metadata": {
-            "method_name": "mine",
-            "intrinsics_type": "mei",
-            "version": "influx_pp_real",
-        },
-        "clip é": {str(k): dict.fromkeys(PARAMETERS[MEI]) for k in range(3)},
-        "b": {str(k): dict.fromkeys(PARAMETERS[MEI]) for k in range(2)},
-    }
-    summary = validate_submission(path, MANIFEST)
-    assert (summary.frames, summary.predicted) == (5, 0)
-    with pytest.raises(InputError, match="1000000000000 frames are too many"):
-        make_template({"a": Video(10**12)}, "mine", MEI, "all")
-
-
-def test_fill() -> None:
-    template = make_template(MANIFEST, "mine", MEI, "influx")
-
-    def predictions(video: str, frames: list[int], fx: list[float]) -> Predictions:
-        values = np.array([[float(f), f, 1.0, 1.0, 0.0] for f in fx])
-        values[np.isnan(fx)] = np.nan
-        return Predictions("other", MEI, "all", {video: VideoPredictions(np.array(frames), values)})
-
-    first = fill(template, predictions("clip é", [0, 2], [10, 12]))
-    assert (first.taken, first.replaced) == (2, 0)
-    second = fill(first.predictions, predictions("clip é", [0, 1, 2], [10, 11, 13]))
-    assert (second.taken, second.replaced) == (3, 1)
-    third = fill(second.predictions, predictions("clip é", [1], [math.nan]))
-    assert (third.taken, third.replaced) == (0, 0)
-    found = third.predictions
-    assert (found.method, found.version) == ("mine", "influx")
-    assert found.videos["clip é"].values[:, 0].tolist() == [10, 11, 13]
-    assert not found.videos["b"].answered.any()
-    assert not template.videos["clip é"].answered.any()
-    with pytest.raises(InputError, match='video "c" is not in the template'):
-        fill(template, predictions("c", [0], [1]))
-    with pytest.raises(InputError, match='video "b", frame 2 is not in the template'):
-        fill(template, predictions("b", [0, 2], [math.nan, math.nan]))
-    with pytest.raises(InputError, match="these are mei predictions"):
-        fill(make_template(MANIFEST, "mine", RAD_TAN, "all"), template)

@@ -14,17 +14,10 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.predict.conversation import Conversation
-from influx_wrap.predict.external import (
-    AHEAD,
-    EXTERNAL,
-    RUNNERS,
-    Environment,
-    External,
-    NotInstalledError,
-    make_external,
-    read_runner,
-)
+from influx_wrap.predict.environment import Environment
+from influx_wrap.predict.external import AHEAD, External, NotInstalledError, make_external
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
+from influx_wrap.predict.runner_facts import EXTERNAL, RUNNERS, read_runner
 from tests.clips import write_clip
 from tests.predict.scenes import write_frames
 from tests.predict.standins import IDLE, RUNNER, write_interpreter, write_runner
@@ -417,7 +410,8 @@ def test_process_ends_with_its_parent(tmp_path: Path, frames: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from influx_wrap.predict.external import Environment, make_external
+from influx_wrap.predict.environment import Environment
+from influx_wrap.predict.external import make_external
 from influx_wrap.predict.predictor import Footage
 method = make_external({str(runner)!r}, {{}}, Environment(sys.executable), Path({str(tmp_path)!r}))
 method.predict(Footage("clip", Path({str(frames)!r})), lambda done, total: None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.groundtruth import GroundTruth
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.predict.predictor import Footage, Predicted
 from influx_wrap.predict.trivial import make_trivial

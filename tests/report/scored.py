@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.evaluate.score import (
-    BINS_PER_PX,
-    MOST_PX,
-    EpeHistogram,
-    Evaluation,
-    Score,
-    Strip,
-    merged,
-)
+from influx_wrap.evaluate.histogram import BINS_PER_PX, MOST_PX, EpeHistogram
+from influx_wrap.evaluate.score import Evaluation, Score, Strip, merged
 from influx_wrap.model.arrays import FloatArray
 
 NASTY = "<script>alert('1')</script> \"&é日本 50% $x_1$ {a}\\b #~^"

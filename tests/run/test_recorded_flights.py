@@ -19,8 +19,9 @@ from influx_wrap.observe import flashes as flash_detector
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
 from influx_wrap.run.recordings import ObservedFlight, observe_flight
+from influx_wrap.synth.film.cells import shoot_films
 from influx_wrap.synth.film.night import NightFootage, plan_night
-from influx_wrap.synth.film.simulation import film, simulations
+from influx_wrap.synth.film.simulation import simulations
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 
@@ -70,7 +71,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
     folder = tmp_path_factory.mktemp("data")
     whole, cut = simulations(plan, select_cells(plan, "z0f9,z2f9"), Noise(), seed=0)
     whole.write(folder / "z0f9")
-    film(
+    shoot_films(
         [plan_night(cut, NightFootage("h264", NIGHT, FLIGHT))],
         folder,
         processes=1,

@@ -12,8 +12,8 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
@@ -21,10 +21,6 @@ from rich.console import Console
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.errors import InputError
-from influx_wrap.formats.detections import DetectionSummary
-from influx_wrap.model.target import Target
-from influx_wrap.observe.footage import detect_footage
-from influx_wrap.observe.frames import FrameSource
 
 MODEL = "pinhole-radtan"
 TOPIC = "/cam0/image_raw"
@@ -120,25 +116,12 @@ def check_span(span: Sequence[float] | None, option: str) -> tuple[float, float]
     return begin, end
 
 
-def detect_with_bar(source: FrameSource, target: Target, folder: Path) -> DetectionSummary:
-    """The target in every frame, into ``folder``; a recording that ends early is refused."""
-    bar = progress_bar(Console(stderr=True))
-    task = bar.add_task("detecting", total=source.n_frames)
-    with bar:
-        summary = detect_footage(
-            source,
-            target,
-            folder,
-            stills=True,
-            jobs=os.cpu_count() or 1,
-            progress=lambda done: bar.update(task, completed=done),
-        )
-    if summary.truncated is not None:
-        raise InputError(
-            f"{source.path} is readable up to frame {summary.n_frames - 1}, then "
-            f"{summary.truncated}: copy it again, or cut the readable part out."
-        )
-    return summary
+@contextmanager
+def detecting_bar(n_frames: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar over the frames in which corners are looked for."""
+    with progress_bar(Console(stderr=True)) as bar:
+        task = bar.add_task("detecting", total=n_frames)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def note(sentence: str) -> None:

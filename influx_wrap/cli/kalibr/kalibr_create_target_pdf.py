@@ -8,16 +8,14 @@ from pathlib import Path
 
 from influx_wrap.cli.kalibr.command_line import Parser, count, positive, run
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.kalibr import read_target, write_target
-from influx_wrap.formats.sheet import Sheet, write_sheet
-from influx_wrap.model.pattern import cell_pattern
+from influx_wrap.formats.sheet import Sheet
 from influx_wrap.model.target import AprilGrid, Checkerboard
+from influx_wrap.plan.boards import sheet_around_mm
+from influx_wrap.run.print_board import print_board
 
 NAME = "kalibr_create_target_pdf"
 NX, NY, TAG_SIZE_M, TAG_SPACING, SQUARE_M = 6, 6, 0.08, 0.3, 0.05
 """What Kalibr draws unless told otherwise."""
-MIN_MARGIN_MM = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,13 +61,8 @@ def _work(arguments: Sequence[str]) -> None:
     target = _target(options)
     stem = options.name.removesuffix(".pdf")
     sheet_path, target_path = Path(f"{stem}.pdf"), Path(f"{stem}.yaml")
-    for path in (sheet_path, target_path):
-        check_writable(path)
-    if target_path.exists() and read_target(target_path) != target:
-        raise InputError(f"{target_path} describes another target: remove it, or rename it.")
-    sheet = _sheet(target)
-    write_sheet(sheet_path, sheet)
-    write_target(target_path, target)
+    sheet = Sheet(*sheet_around_mm(target), target)
+    print_board(sheet, sheet_path, target_path, or_else="rename it")
     print(sheet.title)
     for path in (sheet_path, target_path):
         print(f"written: {path}")
@@ -86,18 +79,6 @@ def _target(options: argparse.Namespace) -> AprilGrid | Checkerboard:
             options.nx, options.ny, options.tsize or TAG_SIZE_M, options.tspace or TAG_SPACING
         )
     return Checkerboard(options.nx, options.ny, options.csx or SQUARE_M, options.csy or SQUARE_M)
-
-
-def _sheet(target: AprilGrid | Checkerboard) -> Sheet:
-    """Paper with white around the pattern: a square or half a tag, which detectors want."""
-    pattern = cell_pattern(target)
-    if isinstance(target, AprilGrid):
-        margin_mm = 1e3 * target.tag_size_m / 2
-    else:
-        margin_mm = 1e3 * max(target.col_spacing_m, target.row_spacing_m)
-    around_mm = 2 * max(margin_mm, MIN_MARGIN_MM)
-    width_mm, height_mm = (1e3 * float(side[-1] - side[0]) for side in (pattern.x_m, pattern.y_m))
-    return Sheet(width_mm + around_mm, height_mm + around_mm, target)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,17 +12,13 @@ from influx_wrap.cli.kalibr.command_line import (
     Parser,
     check_camera,
     check_span,
-    detect_with_bar,
+    detecting_bar,
     number,
     run,
 )
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES
-from influx_wrap.formats.files import check_writable, make_folder, writing
-from influx_wrap.formats.kalibr import read_target
-from influx_wrap.observe.bags import BagFrames, Excerpt
-from influx_wrap.observe.frames import FrameSource
-from influx_wrap.observe.sources import open_frames
+from influx_wrap.run.kalibr_corners import CornersRequest, Pictures, detect_corners
 
 NAME = "kalibr_detect_corners"
 
@@ -74,55 +67,26 @@ def _work(arguments: Sequence[str]) -> None:
     if options.bag is not None and options.topics is None:
         raise InputError("--bag needs --topics, the topic of the pictures.")
     topic = check_camera(options.topics or [TOPIC], options.models)
-    target = read_target(options.target)
-    folder = options.output_dir
-    make_folder(folder)
-    outputs = {
-        COORDS: _placed(folder, options.detection_coords),
-        SUCCESSES: _placed(folder, options.detection_successes),
-        PER_FRAME: folder / PER_FRAME,
-    }
-    if len(set(outputs.values())) < len(outputs):
-        raise InputError("--detection-coords and --detection-successes need names of their own.")
-    for path in outputs.values():
-        check_writable(path)
-    source = _source(options, topic)
-    # What is found stays beside the output until all of it is there.
-    with tempfile.TemporaryDirectory(prefix=".detecting.", dir=folder) as unfinished:
-        summary = detect_with_bar(source, target, Path(unfinished))
-        for name, path in outputs.items():
-            _move(Path(unfinished) / name, path)
-    width, height = summary.image_size
-    seen = int((summary.counts > 0).sum())
-    print(f"{summary.n_frames} pictures of {width} x {height}, {seen} of them with corners")
-    for path in outputs.values():
-        print(f"written: {path}")
-
-
-def _placed(folder: Path, path: Path) -> Path:
-    return folder / path if path.parent == Path() else path
-
-
-def _move(source: Path, path: Path) -> None:
-    """Move a file, also to another disk."""
-    if source.stat().st_dev == path.parent.stat().st_dev:
-        os.replace(source, path)
-        return
-    with writing(path) as file, source.open("rb") as finished:
-        shutil.copyfileobj(finished, file)
-
-
-def _source(options: argparse.Namespace, topic: str) -> FrameSource:
     span = check_span(options.from_to, "--from-to")
     if options.bag is not None:
-        return BagFrames(options.bag, topic, from_to_s=span)
-    source = open_frames(options.frames_dir)
-    if span is None:
-        return source
-    first, end = span
-    if not (first.is_integer() and end.is_integer()):
-        raise InputError(f"--from-to {first:g} {end:g}: pictures are counted in whole numbers.")
-    return Excerpt(source, int(first), int(end))
+        pictures = Pictures(options.bag, topic, span)
+    else:
+        pictures = Pictures(options.frames_dir, from_to=span)
+    found = detect_corners(
+        CornersRequest(
+            options.target,
+            pictures,
+            options.output_dir,
+            options.detection_coords,
+            options.detection_successes,
+        ),
+        detecting_bar,
+    )
+    width, height = found.summary.image_size
+    seen = int((found.summary.counts > 0).sum())
+    print(f"{found.summary.n_frames} pictures of {width} x {height}, {seen} of them with corners")
+    for path in found.written:
+        print(f"written: {path}")
 
 
 if __name__ == "__main__":

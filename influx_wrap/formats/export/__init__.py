@@ -22,7 +22,11 @@ from influx_wrap.formats.export.stmap import write_stmap
 from influx_wrap.formats.export.ulens import infinity_sentence, write_ulens
 from influx_wrap.formats.export.usd import NOTE as USD_NOTE
 from influx_wrap.formats.export.usd import write_usd
+from influx_wrap.formats.files import read_json
+from influx_wrap.formats.groundtruth import read_ground_truth
+from influx_wrap.formats.lut import FORMAT, read_table
 from influx_wrap.model.clip import Clip
+from influx_wrap.model.hardware import Camera
 from influx_wrap.model.table import Table
 
 EXPORTS: dict[str, Callable[[Clip, Path], None]] = {
@@ -54,6 +58,26 @@ def table_as_clip(table: Table) -> Clip:
         table.lfl_mm,
         table.fd_m,
         table.values,
+    )
+
+
+def read_clip(source: Path, camera: Camera) -> Clip:
+    """A clip from its ground-truth JSON, filmed with ``camera``; or a table, as if it were one."""
+    if read_json(source).values.get("format") == FORMAT:
+        return table_as_clip(read_table(source))
+    truth = read_ground_truth(source)
+    width, height = camera.image_size
+    pixel_um = 1e3 * camera.sensor_width_mm / width, 1e3 * camera.sensor_height_mm / height
+    # Of frames that annotate has filled in, the file does not tell the setting.
+    told = np.isfinite(truth.metadata.lfl_mm) & ~np.isnan(truth.metadata.fd_m)
+    return Clip(
+        source.stem,
+        camera.image_size,
+        pixel_um,
+        truth.metadata.frame,
+        truth.metadata.lfl_mm,
+        truth.metadata.fd_m,
+        np.where(told[:, None], truth.intrinsics, np.nan),
     )
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from influx_wrap.formats.export.frames import answered, corner_origin, missing_sentence
+from influx_wrap.formats.export.frames import answered, missing_sentence
 from influx_wrap.formats.files import write_text
+from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
 
 
@@ -23,6 +24,7 @@ def write_colmap(clip: Clip, path: Path) -> None:
     if missing:
         lines.append(f"# {missing}")
     width, height = clip.image_size
-    for frame, values in zip(clip.frames.tolist(), corner_origin(clip).tolist(), strict=True):
+    cameras = to_corner(clip.intrinsics).tolist()
+    for frame, values in zip(clip.frames.tolist(), cameras, strict=True):
         lines.append(f"{frame} OPENCV {width} {height} {' '.join(map(repr, values))}")
     write_text(path, "\n".join(lines) + "\n")

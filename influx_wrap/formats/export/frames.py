@@ -1,4 +1,4 @@
-"""What the exports share: frames with an answer, the corner origin, names of files."""
+"""What the exports share: frames with an answer, names of files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
-CORNER_PX = 0.5
-"""From the origin at the top-left pixel's centre to the one at its corner."""
-
 
 def answered(clip: Clip) -> Clip:
     """The clip without the frames that have no intrinsics; there must be others."""
@@ -25,13 +22,6 @@ def answered(clip: Clip) -> Clip:
             "export."
         )
     return clip if kept.all() else clip.rows(kept)
-
-
-def corner_origin(clip: Clip) -> FloatArray:
-    """(n, 8) intrinsics with pixel (0, 0) at the top-left pixel's outer corner."""
-    values = clip.intrinsics.copy()
-    values[:, 2:4] += CORNER_PX
-    return values
 
 
 def sensor_mm(clip: Clip) -> FloatArray:

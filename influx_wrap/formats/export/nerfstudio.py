@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.formats.export.frames import answered, corner_origin
+from influx_wrap.formats.export.frames import answered
 from influx_wrap.formats.files import write_json
+from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
 
 KEYS = ("fl_x", "fl_y", "cx", "cy", "k1", "k2", "p1", "p2")
@@ -29,7 +30,7 @@ def write_nerfstudio(clip: Clip, path: Path) -> None:
         clip.frames.tolist(),
         clip.lfl_mm.tolist(),
         clip.fd_m.tolist(),
-        corner_origin(clip).tolist(),
+        to_corner(clip.intrinsics).tolist(),
         strict=True,
     )
     frames = [

@@ -17,8 +17,9 @@ import math
 import uuid
 from pathlib import Path
 
-from influx_wrap.formats.export.frames import answered, corner_origin, focal_mm, sensor_mm
+from influx_wrap.formats.export.frames import answered, focal_mm, sensor_mm
 from influx_wrap.formats.files import write_text
+from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
 
 PROTOCOL = {"name": "OpenTrackIO", "version": [1, 0, 1]}
@@ -41,7 +42,7 @@ def samples(clip: Clip) -> list[dict[str, object]]:
         clip.frames.tolist(),
         clip.lfl_mm.tolist(),
         clip.fd_m.tolist(),
-        corner_origin(clip).tolist(),
+        to_corner(clip.intrinsics).tolist(),
         focal_mm(clip).tolist(),
         sensor_mm(clip).tolist(),
         strict=True,

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export.frames import CORNER_PX, answered, extra
+from influx_wrap.formats.export.frames import answered, extra
 from influx_wrap.formats.files import make_folder, writing
+from influx_wrap.formats.pixel_origin import CORNER_PX
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 from influx_wrap.model.intrinsics import Intrinsics, pixel_rays, project

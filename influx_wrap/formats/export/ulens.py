@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export.frames import answered, corner_origin
+from influx_wrap.formats.export.frames import answered
 from influx_wrap.formats.files import write_json
+from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
@@ -28,7 +29,7 @@ def write_ulens(clip: Clip, path: Path) -> None:
     """Write the settings with a finite focus distance, by rising distance, then focal length."""
     clip = settings(clip)
     width, height = clip.image_size
-    fx, fy, cx, cy, k1, k2, p1, p2 = corner_origin(clip).T
+    fx, fy, cx, cy, k1, k2, p1, p2 = to_corner(clip.intrinsics).T
     none, one = np.zeros_like(fx), np.ones_like(fx)
     tables = {
         "FocalLengthTable": ("Fx, Fy", (fx / width, fy / height)),

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from influx_wrap.formats.export.frames import (
     answered,
-    corner_origin,
     extra,
     focal_mm,
     missing_sentence,
     sensor_mm,
 )
 from influx_wrap.formats.files import write_text
+from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
 from influx_wrap.model.intrinsics import NAMES
 
@@ -48,7 +48,7 @@ def write_usd(clip: Clip, path: Path) -> None:
     camera.GetPrim().SetDocumentation(note)
 
     width, height = clip.image_size
-    values = corner_origin(clip)
+    values = to_corner(clip.intrinsics)
     sensor = sensor_mm(clip)
     # The window's middle, seen from the axis: to the right and up.
     right = sensor[:, 0] * (0.5 - values[:, 2] / width)

@@ -13,20 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_json, remove_leftovers, write_json
-from influx_wrap.formats.groundtruth import GroundTruth, write_ground_truth
+from influx_wrap.formats.groundtruth import write_ground_truth
 from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.manifest import VALIDATION, Video, write_manifest
-from influx_wrap.formats.video import SUFFIXES
+from influx_wrap.formats.video import SUFFIXES, check_codec
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
+from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
-from influx_wrap.synth.film.simulation import Picture, Rendering, shoot_video
-from influx_wrap.synth.lens import SimulatedLens, turned_rings
+from influx_wrap.synth.film.rendering import Rendering, shoot_video
+from influx_wrap.synth.film.simulation import claim
+from influx_wrap.synth.lens import SimulatedLens, simulated_lens, turned_rings
 from influx_wrap.synth.room import Room, make_room, render_room, walk
 
 METADATA, TRUTH = "metadata.csv", "truth.json"
@@ -98,7 +101,7 @@ class RoomClip(Rendering):
             translations=self.translations[here],
         )
 
-    def picture(self, frame: int) -> Picture:
+    def picture(self, frame: int) -> NDArray[np.uint8]:
         own = int(np.flatnonzero(self.metadata.frame == frame)[0])
         return render_room(
             self.room,
@@ -122,6 +125,37 @@ def plan_clip(plan: Plan, lens: SimulatedLens, options: ClipOptions, seed: int) 
     settings = zip(metadata.lfl_mm.tolist(), metadata.fd_m.tolist(), strict=True)
     intrinsics = np.array([lens.intrinsics(lfl, fd).array for lfl, fd in settings])
     return RoomClip(options, plan.camera, room, metadata, intrinsics, rotations, translations, seed)
+
+
+def prepare_clip(
+    plan: Plan,
+    folder: Path,
+    options: ClipOptions,
+    *,
+    seed: int,
+    size: tuple[int, int] | None = None,
+    breathing: float = 0.0,
+    pp_offset_px: tuple[float, float] = (0.0, 0.0),
+) -> RoomClip:
+    """Plan a clip, and make ``folder`` its own.
+
+    size          (width, height) of the pictures in pixels; None: the camera's
+    breathing     largest relative departure of the focal length from a thin lens
+    pp_offset_px  principal point's distance from the image centre
+    """
+    if size is not None:
+        plan = replace(plan, camera=with_size(plan.camera, size))
+    check_codec(options.codec, plan.camera.image_size)
+    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
+    clip = plan_clip(plan, lens, options, seed)
+    settings = {
+        "clip": options.as_dict(),
+        "breathing": breathing,
+        "pp_offset_px": list(pp_offset_px),
+        "seed": seed,
+    }
+    claim(folder, plan, settings)
+    return clip
 
 
 def shoot_clip(

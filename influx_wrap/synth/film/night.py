@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from influx_drone.fix import Quality
 from influx_drone.readings import as_rows
@@ -19,7 +20,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import FLASH_RTK, write_flash_rtk
 from influx_wrap.formats.recording import FlightTruth, write_flight_recording
 from influx_wrap.synth.experiment import cell_generator, simulate
-from influx_wrap.synth.film.simulation import Film, Picture, Simulation
+from influx_wrap.synth.film.cells import Film
+from influx_wrap.synth.film.simulation import Simulation
 from influx_wrap.synth.flight import (
     Flight,
     FlightOptions,
@@ -69,7 +71,7 @@ class NightFilm(Film):
     def n_frames(self) -> int:
         return self.flight.n_frames
 
-    def picture(self, frame: int) -> Picture:
+    def picture(self, frame: int) -> NDArray[np.uint8]:
         options, size = self.footage.night, self.simulation.camera.image_size
         rows = np.flatnonzero(self.lit.frame == frame)
         led = [led_glows(options, size, self.lit.uv_ends[k], self.lit.share[k]) for k in rows]

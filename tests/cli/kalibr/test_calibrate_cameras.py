@@ -9,13 +9,13 @@ import pypdfium2
 import pytest
 import yaml
 
-from influx_wrap.cli.kalibr import command_line, kalibr_calibrate_cameras
 from influx_wrap.formats.detections import DetectionSummary
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.formats.rosbag import write_bag
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.frames import FrameSource
+from influx_wrap.run import kalibr_cameras, kalibr_corners
 from tests.cli.kalibr.conftest import PERIOD_NS, START_NS, Command, N
 from tests.clips import CAMERA, SIZE
 
@@ -25,7 +25,7 @@ NAME, TOPIC = "kalibr_calibrate_cameras", "/cam0/image_raw"
 @pytest.fixture
 def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take longer than all the rest."""
-    monkeypatch.setattr(kalibr_calibrate_cameras, "write_report", lambda *_: None)
+    monkeypatch.setattr(kalibr_cameras, "write_report", lambda *_: None)
 
 
 def of_camera(clip: Path) -> tuple[object, ...]:
@@ -233,7 +233,7 @@ def test_a_recording_that_ends_early(
         counts = np.full(5, 48)
         return DetectionSummary(source.path, SIZE, True, 48, counts, (), "the file ends", {})
 
-    monkeypatch.setattr(command_line, "detect_footage", half)
+    monkeypatch.setattr(kalibr_corners, "detect_footage", half)
     out = ("--report-dir", tmp_path)
     done = command(NAME, "--frames-dir", clip / "cam0", *of_camera(clip), *out)
     done.assert_mistake("readable up to frame 4, then the file ends")

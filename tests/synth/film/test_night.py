@@ -18,8 +18,8 @@ from influx_wrap.formats.recording import (
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import project
+from influx_wrap.synth.film.cells import shoot_films
 from influx_wrap.synth.film.night import NightFilm, NightFootage, plan_night
-from influx_wrap.synth.film.simulation import film
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
 
@@ -34,7 +34,7 @@ def tiny(name: str = "plain", codec: str = "h264") -> NightFilm:
 
 def shoot(one: NightFilm, folder: Path, processes: int = 1) -> Path:
     done: list[int] = []
-    film([one], folder, processes=processes, report=done.append)
+    shoot_films([one], folder, processes=processes, report=done.append)
     assert sum(done) == one.n_frames
     return folder / one.simulation.cell.name
 

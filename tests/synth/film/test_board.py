@@ -17,7 +17,9 @@ from influx_wrap.model.target import bow_basis
 from influx_wrap.model.truth import Noise
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.synth.film.simulation import Footage, Simulation, film, plan_film, simulations
+from influx_wrap.synth.film.board import BoardFootage, plan_film
+from influx_wrap.synth.film.cells import shoot_films
+from influx_wrap.synth.film.simulation import Simulation, simulations
 from influx_wrap.synth.render import RenderOptions
 
 CATALOGUE = load_catalogue()
@@ -32,10 +34,10 @@ def cells(names: str, noise: Noise = DEFAULT) -> tuple[Simulation, ...]:
     return simulations(plan, select_cells(plan, names), noise, seed=0)
 
 
-def shoot(folder: Path, simulation: Simulation, footage: Footage, processes: int = 1) -> int:
+def shoot(folder: Path, simulation: Simulation, footage: BoardFootage, processes: int = 1) -> int:
     """Film one cell; returns the number of frames reported."""
     done: list[int] = []
-    film([plan_film(simulation, footage)], folder, processes=processes, report=done.append)
+    shoot_films([plan_film(simulation, footage)], folder, processes=processes, report=done.append)
     return sum(done)
 
 
@@ -69,7 +71,7 @@ def projected(truth: RecordingTruth, frame: int, points: FloatArray) -> FloatArr
 def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("video")
     (simulation,) = cells("z7f7")
-    assert shoot(folder, simulation, Footage(GRAINY, "h264", views=4), processes=2) > 0
+    assert shoot(folder, simulation, BoardFootage(GRAINY, "h264", views=4), processes=2) > 0
     return folder / "z7f7"
 
 
@@ -111,7 +113,7 @@ def test_moved_frames_are_smeared(video: Path) -> None:
 
 def test_stills_are_the_same_whoever_makes_them(tmp_path: Path) -> None:
     (simulation,) = cells("z7f7")
-    footage = Footage(GRAINY, views=3)
+    footage = BoardFootage(GRAINY, views=3)
     assert shoot(tmp_path / "one", simulation, footage) == 3
     assert shoot(tmp_path / "two", simulation, footage, processes=2) == 3
     files = sorted((tmp_path / "one" / "z7f7").rglob("*.*"))
@@ -126,7 +128,7 @@ def test_stills_are_the_same_whoever_makes_them(tmp_path: Path) -> None:
 
 def test_rendering_goes_on_where_it_stopped(tmp_path: Path) -> None:
     (simulation,) = cells("z7f7")
-    footage, folder = Footage(GRAINY, views=3), tmp_path / "z7f7"
+    footage, folder = BoardFootage(GRAINY, views=3), tmp_path / "z7f7"
     shoot(tmp_path, simulation, footage)
     whole = {file: file.read_bytes() for file in folder.rglob("*.*")}
     (folder / "recording.yaml").unlink()
@@ -143,7 +145,7 @@ def test_rendering_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_a_bent_board_is_filmed_bent(tmp_path: Path) -> None:
     (simulation,) = cells("z7f7", Noise(bow_mm=20))
-    shoot(tmp_path, simulation, Footage(CLEAN, views=3))
+    shoot(tmp_path, simulation, BoardFootage(CLEAN, views=3))
     misses = tag_misses(tmp_path / "z7f7", [0, 1, 2])
     assert np.abs(np.median(misses, axis=0)).max() < 0.005
     # What OpenCV's refinement is good for at this size.
@@ -152,10 +154,10 @@ def test_a_bent_board_is_filmed_bent(tmp_path: Path) -> None:
 
 def test_views_differ_as_much_as_they_can() -> None:
     (simulation,) = cells("z7f7")
-    everything = plan_film(simulation, Footage(CLEAN))
+    everything = plan_film(simulation, BoardFootage(CLEAN))
     assert 90 <= everything.n_frames <= 100
     middle = CATALOGUE.board("800x600").grid.points.mean(axis=0)
-    few = plan_film(simulation, Footage(CLEAN, views=10)).trajectory
+    few = plan_film(simulation, BoardFootage(CLEAN, views=10)).trajectory
     normals = few.rotations[:, 0, :, 2]
     # All five orientations: four of them look 45 degrees to a side of their own.
     for axis in (0, 1):
@@ -164,15 +166,15 @@ def test_views_differ_as_much_as_they_can() -> None:
     centres = few.rotations[:, 0] @ middle + few.translations[:, 0]
     place = centres[:, :2] / centres[:, 2:]
     assert len(np.unique(np.sign(place), axis=0)) == 4
-    many = plan_film(simulation, Footage(CLEAN, views=1000))
+    many = plan_film(simulation, BoardFootage(CLEAN, views=1000))
     np.testing.assert_array_equal(many.trajectory.rotations, everything.trajectory.rotations)
 
 
 def test_what_cannot_be_filmed(tmp_path: Path) -> None:
     board, drone = cells("z7f7,z0f9")[::-1]
     with pytest.raises(InputError, match="z0f9 is flown by the drone"):
-        plan_film(drone, Footage(CLEAN))
+        plan_film(drone, BoardFootage(CLEAN))
     odd = replace(board, camera=Camera("odd", 28.25, 18.17, 641, 412))
     with pytest.raises(InputError, match="even number"):
-        shoot(tmp_path, odd, Footage(CLEAN, "h264", views=1))
+        shoot(tmp_path, odd, BoardFootage(CLEAN, "h264", views=1))
     assert not list(tmp_path.rglob("*.yaml"))

@@ -1,0 +1,292 @@
+"""One walk through a submission's file, which checks every rule of the benchmark on the way.
+
+The file streams by: the memory this takes is that of the videos' names. A fault is named with
+its place: line and byte, video, frame and key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.json_stream import Constant, JsonStream
+from influx_wrap.formats.manifest import Video
+from influx_wrap.model.predictions import MEI, PARAMETERS, RAD_TAN
+
+METADATA = "submission_metadata"
+METHOD, KIND, VERSION = "method_name", "intrinsics_type", "version"
+VERSIONS = ("influx", "influx_pp_real", "all")
+MAX_VIDEOS, MAX_FRAMES = 100_000, 10_000_000
+"""Videos of a data set and frames of a video: more than there can be, so that memory is bounded
+where there is no manifest to say."""
+_PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]*")
+_LONGEST_NAME, _LONGEST_SHOWN = 1000, 60
+
+Row = tuple[str, int, tuple[float, ...] | None]
+Pairs = tuple[tuple[str, Any], ...]
+
+
+class SubmissionScan:
+    """One walk through a submission, fault by fault.
+
+    ``report`` gets every fault: it raises it, or notes it so that the walk goes on behind the
+    value at fault. What is not JSON always ends the walk.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        stream: JsonStream,
+        manifest: Mapping[str, Video] | None,
+        report: Callable[[InputError], None],
+    ) -> None:
+        self._path, self._stream, self._manifest, self._report = path, stream, manifest, report
+        self._about: tuple[str, str, str] | None = None
+        self._has_metadata = False
+        self._kind, self._kind_is_from = "", ""
+        self.parameters: tuple[str, ...] = ()
+
+    def about(self) -> tuple[str, str, str]:
+        """Method, kind and version."""
+        assert self._about is not None
+        return self._about
+
+    def rows(self) -> Iterator[Row]:
+        """(video, frame, numbers) of each frame in the file's order; None without a prediction."""
+        stream = self._stream
+        if not stream.begins_object():
+            raise InputError(f"{self._path}: a submission is one JSON object, {{...}}.")
+        names: set[str] = set()
+        for name in stream.members():
+            if name == METADATA:
+                self._read_metadata()
+                continue
+            where = f"{stream.place()}: video {shown(name)}"
+            if name in names:
+                self._fault(f"{where} comes twice.")
+            elif not is_name(name):
+                self._fault(f"{where} is not a name of 1 to {_LONGEST_NAME} characters.")
+            elif self._manifest is not None and name not in self._manifest:
+                self._fault(f"{where} is not in the manifest.")
+            names.add(name)
+            if len(names) > MAX_VIDEOS:
+                raise InputError(f"{where} is one too many: {MAX_VIDEOS} videos are the most.")
+            yield from self._video(name, where)
+        stream.end()
+        if not self._has_metadata:
+            self._fault(f"{self._path}: {METADATA} is missing.")
+        if not names:
+            self._fault(f"{self._path} has no video.")
+        for name in self._manifest or ():
+            if name not in names:
+                self._fault(f"{self._path}: video {shown(name)} of the manifest is missing.")
+
+    def _fault(self, sentence: str) -> None:
+        self._report(InputError(sentence))
+
+    def _read_metadata(self) -> None:
+        where = f"{self._stream.place()}: {METADATA}"
+        if self._has_metadata:
+            self._fault(f"{where} comes twice.")
+        self._has_metadata = True
+        pairs = self._stream.value()
+        if not isinstance(pairs, tuple):
+            self._fault(f"{where} must be an object, got {_described(pairs)}.")
+            return
+        values = self._by_key(where, pairs, (METHOD, KIND, VERSION))
+        if values is None:
+            return
+        method, kind, version = values
+        if not isinstance(method, str) or not is_name(method):
+            self._fault(f"{where}: {METHOD} must be a name, got {_described(method)}.")
+        for key, value, allowed in ((KIND, kind, tuple(PARAMETERS)), (VERSION, version, VERSIONS)):
+            if value not in allowed:
+                wanted = " or ".join(allowed)
+                self._fault(f"{where}: {key} must be {wanted}, got {_described(value)}.")
+        if kind not in tuple(PARAMETERS):
+            return
+        self._about = method, kind, version
+        if self._kind not in ("", kind):
+            self._fault(f"{where}: {KIND} is {kind}, but {self._kind_is_from} says {self._kind}.")
+        self._set_kind(kind, METADATA)
+
+    def _set_kind(self, kind: str, source: str) -> None:
+        self._kind, self._kind_is_from, self.parameters = kind, source, PARAMETERS[kind]
+
+    def _video(self, name: str, where: str) -> Iterator[Row]:
+        stream = self._stream
+        if not stream.begins_object():
+            self._fault(f"{where} must be an object of frames, got {_described(stream.value())}.")
+            return
+        video = self._manifest.get(name) if self._manifest is not None else None
+        seen = _Seen()
+        for key in stream.members():
+            frame = self._frame_number(name, key, video)
+            if frame is not None and not seen.add(frame):
+                self._fault(f"{self._where(name, key)} comes twice.")
+            values = self._numbers(name, key)
+            if frame is not None:
+                yield name, frame, values
+        if video is not None and seen.count < video.frame_count:
+            missing = next(frame for frame in range(video.frame_count) if frame not in seen)
+            self._fault(f"{where} lacks frame {missing}; the manifest has {_frames(video)}.")
+        elif not seen.count:
+            self._fault(f"{where} has no frame.")
+
+    def _where(self, name: str, key: str) -> str:
+        """The place of the key or value that was taken last."""
+        return f"{self._stream.place()}: video {shown(name)}, frame {_shown_number(key)}"
+
+    def _frame_number(self, name: str, key: str, video: Video | None) -> int | None:
+        if not _PLAIN_NUMBER.fullmatch(key):
+            self._fault(f"{self._where(name, key)} is not a plain number such as 0 or 12.")
+            return None
+        # The length comes first: Python converts a limited number of digits only.
+        if len(key) > len(str(MAX_FRAMES)) or int(key) >= MAX_FRAMES:
+            self._fault(f"{self._where(name, key)} is too large for the number of a frame.")
+            return None
+        if video is not None and int(key) >= video.frame_count:
+            self._fault(
+                f"{self._where(name, key)} is beyond the video; the manifest has {_frames(video)}."
+            )
+            return None
+        return int(key)
+
+    def _numbers(self, name: str, key: str) -> tuple[float, ...] | None:
+        """The frame that comes next, in the order of ``parameters``."""
+        pairs = self._stream.value()
+        if not isinstance(pairs, tuple):
+            where = self._where(name, key)
+            self._fault(f"{where} must be an object of parameters, got {_described(pairs)}.")
+            return None
+        keys, values = zip(*pairs, strict=True) if pairs else ((), ())
+        if not self._kind:
+            # The metadata may come last; until then all frames are to be like the first.
+            place = f"video {shown(name)}, frame {_shown_number(key)}"
+            self._set_kind(MEI if "xi" in keys else RAD_TAN, place)
+        if keys != self.parameters:
+            in_order = self._sorted(name, key, pairs)
+            if in_order is None:
+                return None
+            values = in_order
+        types = set(map(type, values))
+        if types == {float} and all(map(math.isfinite, values)) and min(values[:2]) > 0:
+            return values
+        if types == {NoneType}:
+            return None
+        self._check_numbers(name, key, values)
+        return None
+
+    def _sorted(self, name: str, key: str, pairs: Pairs) -> tuple[Any, ...] | None:
+        where = self._where(name, key)
+        for kind, parameters in PARAMETERS.items():
+            if kind != self._kind and {pair[0] for pair in pairs} == set(parameters):
+                self._fault(
+                    f"{where} is a {kind} camera, but {self._kind_is_from} says {self._kind}."
+                )
+                return None
+        return self._by_key(where, pairs, self.parameters)
+
+    def _by_key(self, where: str, pairs: Pairs, wanted: tuple[str, ...]) -> tuple[Any, ...] | None:
+        """The values in the order of the keys ``wanted``, each of which must be there once."""
+        values: dict[str, Any] = {}
+        for key, value in pairs:
+            if key not in wanted:
+                known = ", ".join(wanted)
+                self._fault(f"{where}: {shown(key)} is not known here; the keys are {known}.")
+                return None
+            if key in values:
+                self._fault(f"{where}: {key} comes twice.")
+                return None
+            values[key] = value
+        for key in wanted:
+            if key not in values:
+                self._fault(f"{where}: {key} is missing.")
+                return None
+        return tuple(values[key] for key in wanted)
+
+    def _check_numbers(self, name: str, key: str, values: tuple[object, ...]) -> None:
+        """Report the first value that is neither null nor a number that may be there."""
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if value is None:
+                continue
+            if not isinstance(value, float) or not math.isfinite(value):
+                problem = f"must be a finite number or null, got {_described(value)}"
+            elif parameter in ("fx", "fy") and value <= 0:
+                problem = f"must be above 0, got {value!r}"
+            else:
+                continue
+            self._fault(f"{self._where(name, key)}: {parameter} {problem}.")
+            return
+
+
+class _Seen:
+    """Frame numbers that have come: a byte for each, in pages made when they are needed."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._pages: dict[int, bytearray] = {}
+
+    def add(self, frame: int) -> bool:
+        """Whether it is the first time."""
+        page = self._pages.get(frame >> 12)
+        if page is None:
+            page = self._pages[frame >> 12] = bytearray(1 << 12)
+        if page[frame & 0xFFF]:
+            return False
+        page[frame & 0xFFF] = 1
+        self.count += 1
+        return True
+
+    def __contains__(self, frame: int) -> bool:
+        page = self._pages.get(frame >> 12)
+        return page is not None and bool(page[frame & 0xFFF])
+
+
+def is_name(text: str) -> bool:
+    """Whether it is a name, and one that can be written down: lone surrogates cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return bool(text.strip()) and len(text) <= _LONGEST_NAME
+
+
+def _frames(video: Video) -> str:
+    n = video.frame_count
+    return "1 frame, 0" if n == 1 else f"{n} frames, 0 to {n - 1}"
+
+
+def shown(text: str) -> str:
+    """Foreign text for a message: in quotes, on one line, not too long."""
+    if len(text) > _LONGEST_SHOWN:
+        text = text[:_LONGEST_SHOWN] + "..."
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _shown_number(key: str) -> str:
+    plain = _PLAIN_NUMBER.fullmatch(key) and len(key) <= _LONGEST_SHOWN
+    return key if plain else shown(key)
+
+
+def _described(value: object) -> str:
+    """A JSON value for a message."""
+    match value:
+        case Constant():
+            return f"{value.name}, which JSON does not have"
+        case str():
+            return f"the text {shown(value)}"
+        case None | bool():
+            return json.dumps(value)
+        case float():
+            return f"{value:g}" if math.isfinite(value) else "one too large to be read"
+        case tuple():
+            return "an object"
+        case _:
+            return "a list"

@@ -1,0 +1,171 @@
+"""Files of predictions scored against the truth: what ``influx-calib evaluate`` does.
+
+The scores of one file go into the folder itself, of several into one folder each; the tables
+and the page of all of them lie beside these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from influx_wrap.errors import InputError
+from influx_wrap.evaluate.groups import lenses, motions
+from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice
+from influx_wrap.evaluate.score import Evaluation, evaluate
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.files import make_folder, reading, write_text
+from influx_wrap.formats.groundtruth import read_validation
+from influx_wrap.formats.submission import read_submission
+from influx_wrap.formats.video_groups import read_video_groups
+from influx_wrap.model.ground_truth import GroundTruth
+from influx_wrap.model.predictions import Predictions
+from influx_wrap.report.score_page import write_score_page
+from influx_wrap.report.score_table import score_csv, score_latex, score_table
+from influx_wrap.report.scores import write_scores
+
+SCORES, TABLE, PAGE = "scores.json", "table", "report.html"
+
+Watch = Callable[[str], AbstractContextManager[Callable[[int, int | None], None]]]
+"""Makes of a step's name what hears how much of it is done, and of how much if that is known."""
+
+
+@dataclass(frozen=True)
+class EvaluateRequest:
+    """What is scored, and how.
+
+    predictions  files as they are submitted
+    truth        the InFlux validation JSON
+    out          folder of scores, tables and page
+    points       whose projections are compared
+    image_size   (width, height) in pixels
+    groups       CSV file of the videos' groups; None: by lens and motion
+    catalogue    folder of the lenses, by which that of a video is told; None: ours
+    subsample    end-point errors of every which frame
+    intervals    whether tables have confidence intervals
+    jobs         how many threads
+    """
+
+    predictions: Sequence[Path]
+    truth: Path
+    out: Path
+    points: PointsChoice
+    image_size: tuple[int, int]
+    groups: Path | None
+    catalogue: Path | None = None
+    subsample: int = 1
+    intervals: bool = False
+    jobs: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The table of all scores as text, and the files that were written."""
+
+    table: str
+    written: tuple[Path, ...]
+
+
+def evaluate_files(request: EvaluateRequest, watch: Watch) -> Scored:
+    """Score all files and write what there is to say about them."""
+    known = read_validation(request.truth)
+    files = _places(request.predictions, request.out)
+    given = {place: _read(path, watch) for path, place in files.items()}
+    properties = (
+        read_video_groups(request.groups, known)
+        if request.groups is not None
+        else {
+            "lens": lenses(known, load_catalogue(request.catalogue).lenses.values()),
+            "motion": motions(known),
+        }
+    )
+    points = _points(request, known, watch)
+    make_folder(request.out)
+    evaluations = []
+    for place, predicted in given.items():
+        scored = _evaluate(request, predicted, known, points, properties, watch)
+        make_folder(place)
+        write_scores(place / SCORES, scored)
+        evaluations.append(scored)
+    table = _write_report(request.out, evaluations, request.intervals)
+    scores = [place / SCORES for place in given]
+    return Scored(table, (*scores, request.out / f"{TABLE}.tex", request.out / PAGE))
+
+
+def _places(predictions: Sequence[Path], out: Path) -> dict[Path, Path]:
+    """Where each file's scores go: one's into the folder, several's into one each."""
+    if len(predictions) == 1:
+        return {predictions[0]: out}
+    stems = [path.stem for path in predictions]
+    for path, stem in zip(predictions, stems, strict=True):
+        if stems.count(stem) > 1:
+            raise InputError(f"{path}: two files are called {stem}; rename one of them.")
+    return {path: out / path.stem for path in predictions}
+
+
+def _read(path: Path, watch: Watch) -> Predictions:
+    with reading(path):
+        size = path.stat().st_size
+    with watch(f"reading {path.name}") as progress:
+        return read_submission(path, progress=_adding(progress, size))
+
+
+def _points(
+    request: EvaluateRequest, known: Mapping[str, GroundTruth], watch: Watch
+) -> EvaluationPoints:
+    true = np.concatenate([one.intrinsics[one.is_interpolated] for one in known.values()])
+    if request.points.folder is None:
+        return request.points.load(true, request.image_size)
+    with watch("scans") as progress:
+        return request.points.load(true, request.image_size, progress)
+
+
+def _evaluate(
+    request: EvaluateRequest,
+    predicted: Predictions,
+    known: Mapping[str, GroundTruth],
+    points: EvaluationPoints,
+    properties: Mapping[str, Mapping[str, str]],
+    watch: Watch,
+) -> Evaluation:
+    step = request.subsample
+    total = sum(-(-int(truth.is_interpolated.sum()) // step) for truth in known.values())
+    with watch(f"frames of {predicted.method}") as progress:
+        return evaluate(
+            predicted,
+            known,
+            points.points,
+            points_source=points.source,
+            image_size=request.image_size,
+            properties=properties,
+            subsample=step,
+            jobs=request.jobs,
+            progress=_adding(progress, total),
+        )
+
+
+def _adding(progress: Callable[[int, int | None], None], total: int) -> Callable[[int], None]:
+    """Hears how many more are done, and tells how many there are by now."""
+    done = 0
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(done, total)
+
+    add(0)
+    return add
+
+
+def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool) -> str:
+    """Write tables and page; returns the table as text."""
+    table = score_table(evaluations, intervals=intervals)
+    write_text(out / f"{TABLE}.txt", table)
+    write_text(out / f"{TABLE}.csv", score_csv(evaluations))
+    write_text(out / f"{TABLE}.tex", score_latex(evaluations, intervals=intervals))
+    write_score_page(out / PAGE, evaluations)
+    return table

@@ -1,0 +1,234 @@
+"""Intrinsics of one camera as Kalibr finds them: what ``kalibr_calibrate_cameras`` does.
+
+The recipe is ``stock`` unless options say otherwise: one random order of the views, Kalibr's
+thresholds. What the InFlux build of Kalibr adds is there too: corners from files, a first focal
+length, and how stage 3 begins.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from influx_wrap.calibrate.adjust import KALIBR_STOP, adjust
+from influx_wrap.calibrate.calibrator import Orders, calibrate
+from influx_wrap.calibrate.incremental import Rollout
+from influx_wrap.calibrate.pose import estimate_poses
+from influx_wrap.calibrate.problem import Problem, pack
+from influx_wrap.calibrate.recipe import Recipe, recipe_named
+from influx_wrap.calibrate.result import Calibration
+from influx_wrap.calibrate.rollouts import run_rollouts
+from influx_wrap.formats.detections import COORDS, SUCCESSES
+from influx_wrap.formats.export.camchain import camchain_text
+from influx_wrap.formats.files import check_writable, make_folder, write_text
+from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.formats.kalibr_results import (
+    CameraResults,
+    KalibrFiles,
+    write_poses,
+    write_results,
+)
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import Target
+from influx_wrap.observe.bags import BagFrames
+from influx_wrap.report.kalibr_report import write_report
+from influx_wrap.run.kalibr_corners import Pictures, Watch, detect_all
+
+BAG_SUFFIXES = (".bag", ".db3", ".mcap")
+InitMode: TypeAlias = Literal["default", "run_twice", "fixed_point", "override"]
+
+
+@dataclass(frozen=True)
+class CornerFiles:
+    """Corners found before; ``image_size`` is (width, height) in pixels."""
+
+    coords: Path
+    successes: Path
+    image_size: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class KalibrSettings:
+    """What Kalibr's options change of the recipe ``stock``.
+
+    mi_tol             information in bits that a view must add to be used; -1: use all
+    min_views_outlier  views needed before corners are removed
+    focal_px           first focal length; None: found from the views
+    init_mode          how the intrinsics are initialised: ``run_twice`` repeats stage 3 from where
+                       it ended, ``override`` goes on from ``init`` (8,) instead
+    """
+
+    mi_tol: float
+    min_views_outlier: int
+    remove_outliers: bool
+    shuffle: bool
+    init_mode: InitMode
+    init: tuple[float, ...] | None
+    focal_px: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class CamerasRequest:
+    """What is calibrated, and where the files go.
+
+    target      description of the board
+    topic       the camera's name in the results
+    report_dir  None: beside what is calibrated
+    """
+
+    target: Path
+    topic: str
+    source: Pictures | CornerFiles
+    settings: KalibrSettings
+    report_dir: Path | None = None
+    export_poses: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CamerasResult:
+    """The calibration, what its text says, and the files that were written."""
+
+    calibration: Calibration
+    results: CameraResults
+    written: tuple[Path, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Views:
+    """Observations, and when each view was (its number where times are not known)."""
+
+    observations: Observations
+    times_ns: tuple[int, ...]
+
+
+def calibrate_cameras(request: CamerasRequest, watch: Watch) -> CamerasResult:
+    """Find the corners if need be, calibrate, and write Kalibr's files."""
+    settings = request.settings
+    recipe, focal_px = _recipe(settings)
+    target = read_target(request.target)
+    files = _files(request)
+    paths = [files.camchain, files.results, files.report]
+    if request.export_poses:
+        paths.append(files.poses)
+    for path in paths:
+        check_writable(path)
+    seen = _views(request, target, watch)
+    calibration = calibrate(
+        seen.observations,
+        recipe,
+        focal_px=focal_px,
+        seed=settings.seed,
+        orders=_orders(settings, recipe),
+    )
+    poses = estimate_poses(pack(seen.observations), calibration.intrinsics.array)
+
+    results = _results(calibration, request.topic)
+    chain = camchain_text(calibration.intrinsics.array, calibration.image_size, request.topic)
+    write_text(files.camchain, chain)
+    write_results(files.results, results, target)
+    write_report(files.report, seen.observations, calibration, poses, request.topic)
+    if request.export_poses:
+        write_poses(files.poses, seen.times_ns, poses)
+    return CamerasResult(calibration, results, tuple(paths))
+
+
+def _recipe(settings: KalibrSettings) -> tuple[Recipe, float | None]:
+    """Recipe, and the first focal length in pixels if one is given."""
+    stock = recipe_named("stock")
+    incremental = replace(
+        stock.incremental,
+        information_gain_bits=settings.mi_tol,
+        min_views_outlier=settings.min_views_outlier,
+        remove_outliers=settings.remove_outliers,
+    )
+    focal_px = settings.focal_px
+    if settings.init is not None:
+        focal_px = (settings.init[0] + settings.init[1]) / 2
+    recipe = replace(
+        stock,
+        focal="vanishing-point" if focal_px is None else "thin-lens",
+        initialise="fixed-point" if settings.init_mode == "fixed_point" else "single",
+        shuffle=settings.shuffle,
+        incremental=incremental,
+    )
+    return recipe, focal_px
+
+
+def _orders(settings: KalibrSettings, recipe: Recipe) -> Orders | None:
+    """Stage 4 from other intrinsics than those of stage 3; None where it goes on from there."""
+    if settings.init_mode not in ("run_twice", "override"):
+        return None
+
+    def begun_elsewhere(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
+        if settings.init is None:
+            start = adjust(problem, theta, poses, stop=KALIBR_STOP).theta
+        else:
+            start = np.array(settings.init)
+        return run_rollouts(
+            problem,
+            start,
+            estimate_poses(problem, start),
+            n_rollouts=recipe.rollouts,
+            shuffle=recipe.shuffle,
+            options=recipe.incremental,
+            seed=settings.seed,
+        )
+
+    return begun_elsewhere
+
+
+def _files(request: CamerasRequest) -> KalibrFiles:
+    """Beside what is calibrated, or in ``report_dir``."""
+    is_corners = isinstance(request.source, CornerFiles)
+    path = request.source.coords if isinstance(request.source, CornerFiles) else request.source.path
+    # A folder may be given as . or .., which is no name for a file.
+    path = path.resolve() if path.name in ("", "..") else path
+    suffixes = (".csv",) if is_corners else BAG_SUFFIXES
+    stem = path.with_suffix("") if path.suffix in suffixes else path
+    if request.report_dir is None:
+        return KalibrFiles(stem)
+    make_folder(request.report_dir)
+    return KalibrFiles(request.report_dir / stem.name)
+
+
+def _views(request: CamerasRequest, target: Target, watch: Watch) -> _Views:
+    source = request.source
+    if isinstance(source, CornerFiles):
+        observations = read_observations(source.coords, source.successes, target, source.image_size)
+        return _Views(observations, tuple(observations.view_ids.tolist()))
+    frames = source.open()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        detect_all(frames, target, folder, watch)
+        observations = read_observations(
+            folder / COORDS, folder / SUCCESSES, target, frames.image_size
+        )
+    views = observations.view_ids.tolist()
+    if isinstance(frames, BagFrames) and request.export_poses:
+        times_ns = frames.times_ns()
+        return _Views(observations, tuple(times_ns[view] for view in views))
+    return _Views(observations, tuple(views))
+
+
+def _results(calibration: Calibration, topic: str) -> CameraResults:
+    used = [view for view in calibration.views if view.used]
+    removed = sum(len(view.corners_removed) for view in used)
+    return CameraResults(
+        topic,
+        calibration.intrinsics,
+        calibration.sigma,
+        calibration.residuals.mean_px,
+        calibration.residuals.std_px,
+        (
+            ("views", f"{len(used)} used of {len(calibration.views)}"),
+            ("corners", f"{calibration.residuals.corners} used, {removed} removed"),
+            ("corner noise", f"{calibration.corner_sigma_px:.4f} px, which the deviations are for"),
+            ("seed", str(calibration.seed)),
+        ),
+    )
