@@ -13,16 +13,12 @@ from rich.progress import Progress
 
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.compute.cluster import Cluster, connected
-from influx_wrap.formats.recording import is_flight
+from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
+from influx_wrap.formats.recording_yaml import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
 from influx_wrap.run.campaign import Job, Outcome, run_campaign
-from influx_wrap.run.recordings import (
-    Observed,
-    ObservedFlight,
-    observe_flight,
-    observe_recording,
-)
+from influx_wrap.run.recordings import Observed, observe_recording
 from influx_wrap.run.views import missing_in_short
 from influx_wrap.run.workspace import Workspace
 

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.flight.match import CameraFit, MatchedFlight, Pairs, is_poor, match_flight
+from influx_wrap.flight.camera import CameraFit, is_poor
+from influx_wrap.flight.match import match_flight
+from influx_wrap.flight.matched import MatchedFlight, Pairs
 from influx_wrap.formats.pairs import (
     REVIEW,
     Action,
@@ -24,8 +26,8 @@ from influx_wrap.formats.pairs import (
     read_review,
     write_review,
 )
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import SET_BY_HAND, Flashes, Readings
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.observe.pairing import OUTLIER_SIGMAS, TOLERANCE_S, Misfit, fit_clock
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.led_review import Card, write_review_page

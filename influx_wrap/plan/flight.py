@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_drone.errors import DroneError
 from influx_drone.geodesy import Site, camera_to_world, geodetic_to_world, world_to_geodetic
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.flight import (
     CORNERS,
     DEPTH_FACTORS,
@@ -32,7 +32,6 @@ from influx_wrap.model.flight import (
     hover_points_m,
     outline_m,
 )
-from influx_wrap.model.intrinsics import FloatArray
 
 RESERVE = 0.25
 """Share of the battery that a flight leaves in it."""
@@ -247,7 +246,7 @@ def _beside_m(request: Request, outlines: FloatArray) -> FloatArray:
     return forward * ahead + max(aside, 2 * request.rules.crew_distance_m) * right
 
 
-def _shortest_order(world: FloatArray, home: FloatArray) -> NDArray[np.int64]:
+def _shortest_order(world: FloatArray, home: FloatArray) -> IntArray:
     """Of the orders that may be flown, the shortest from home and back."""
     n = len(world)
     if n == len(CORNERS):

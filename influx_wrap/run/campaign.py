@@ -40,7 +40,7 @@ from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
 from influx_wrap.formats.files import file_hash, make_folder, read_json, write_bytes
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
-from influx_wrap.formats.recording import RECORDING, read_setting
+from influx_wrap.formats.recording_yaml import RECORDING, read_setting
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px

@@ -16,9 +16,9 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable, read_text
 from influx_wrap.formats.kml import write_kml
 from influx_wrap.formats.qgc import write_plan
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission, hover_points_m
 from influx_wrap.model.hardware import Camera, Lens
-from influx_wrap.model.intrinsics import FloatArray
 from influx_wrap.model.optics import footprint_m, thin_lens_cfl_mm
 from influx_wrap.plan.flight import (
     RESERVE,

@@ -34,7 +34,9 @@ from influx_wrap.formats.files import (
 )
 from influx_wrap.formats.influx import write_lens_settings
 from influx_wrap.formats.lens_metadata import LensMetadata
-from influx_wrap.formats.recording import RECORDING, RecordingTruth, write_recording
+from influx_wrap.formats.recording import write_recording
+from influx_wrap.formats.recording_truth import RecordingTruth
+from influx_wrap.formats.recording_yaml import RECORDING
 from influx_wrap.formats.video import SUFFIXES, write_video
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.hardware import Board, Camera
