@@ -36,7 +36,8 @@ from influx_wrap.formats.detections import SUMMARY
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import Intrinsics, image_centre
-from influx_wrap.observe.footage import CHUNK, JOURNAL
+from influx_wrap.observe.footage import JOURNAL
+from influx_wrap.observe.journal import CHUNK
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.motion import FPS, jerky
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_moving

@@ -24,17 +24,17 @@ from benchmarks.report import verdict
 from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import recipe_named
-from influx_wrap.flight.match import MatchedFlight, match_flight, write_flight_experiment
+from influx_wrap.flight.experiment import write_flight_experiment
+from influx_wrap.flight.match import match_flight
+from influx_wrap.flight.matched import MatchedFlight
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.flight import FLASH_RTK, read_flash_rtk
-from influx_wrap.formats.recording import (
-    DRONE,
-    FlightTruth,
-    read_flight_recording,
-    read_flight_truth,
-)
+from influx_wrap.formats.flight_recording import read_flight_recording
+from influx_wrap.formats.recording_truth import FlightTruth, read_flight_truth
+from influx_wrap.formats.recording_yaml import DRONE
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.experiment import Setting
 from influx_wrap.model.flashes import Flashes
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.optics import thin_lens_focal_px
@@ -42,7 +42,6 @@ from influx_wrap.model.truth import Noise
 from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan, select_cells
-from influx_wrap.run.recordings import Setting
 from influx_wrap.synth.film.cells import shoot_films
 from influx_wrap.synth.film.night import NightFilm, NightFootage, plan_night
 from influx_wrap.synth.film.simulation import simulations

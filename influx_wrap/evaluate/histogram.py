@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from influx_wrap.model.arrays import FloatArray
-
-IntArray = NDArray[np.int64]
+from influx_wrap.model.arrays import FloatArray, IntArray
 
 BINS_PER_PX = 10
 BIN_PX = 1 / BINS_PER_PX

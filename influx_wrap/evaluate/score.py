@@ -18,9 +18,9 @@ import numpy as np
 from influx_wrap.compute.progress import Advance
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_counts import CountedFrames, epe_histograms
-from influx_wrap.evaluate.histogram import EpeHistogram, IntArray, added
+from influx_wrap.evaluate.histogram import EpeHistogram, added
 from influx_wrap.formats.pixel_origin import to_corner
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
 

@@ -8,14 +8,16 @@ the person's pairs, so that a slip of theirs shows as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.flight.match import CameraFit, MatchedFlight, Pairs, is_poor, match_flight
+from influx_wrap.flight.camera import CameraFit, is_poor
+from influx_wrap.flight.match import match_flight
+from influx_wrap.flight.matched import MatchedFlight, Pairs
 from influx_wrap.formats.pairs import (
     REVIEW,
     Action,
@@ -58,23 +60,7 @@ def reviewed(
     flashes, readings = matched.flashes, matched.readings
     names = {name: i for i, name in enumerate(flash_names(flashes))}
     numbers = {name: j for j, name in enumerate(readings.ids)}
-    chosen = []
-    for row in rows:
-        if row.action is Action.USE:
-            assert row.reading is not None
-            assert row.frame is not None
-            assert row.uv is not None
-            flash = -1 if row.flash is None else names[row.flash]
-            chosen.append((numbers[row.reading], flash, row.frame, row.uv))
-    chosen.sort()
-    picked = [_placed(flashes, flash, frame, uv) for _, flash, frame, uv in chosen]
-    pairs = Pairs(
-        np.array([one[0] for one in chosen], dtype=np.int64),
-        np.array([one[1] for one in chosen], dtype=np.int64),
-        np.array([one[2] for one in chosen], dtype=np.int64),
-        np.array([uv for uv, _ in picked], dtype=float).reshape(-1, 2),
-        np.array([rule for _, rule in picked], dtype=np.int64),
-    )
+    pairs = _chosen_pairs(flashes, rows, names, numbers)
     n = len(pairs)
     fit = CameraFit(flashes.image_size, readings, focal_px)
     view = fit(pairs.readings, pairs.uv) if n else None
@@ -111,6 +97,32 @@ def reviewed(
                 if name not in {row.reading for row in rows}
             ),
         ),
+    )
+
+
+def _chosen_pairs(
+    flashes: Flashes,
+    rows: Sequence[ReviewRow],
+    names: Mapping[str, int],
+    numbers: Mapping[str, int],
+) -> Pairs:
+    """What a person wants to be used; ``names`` are those of flashes, ``numbers`` of readings."""
+    chosen = []
+    for row in rows:
+        if row.action is Action.USE:
+            assert row.reading is not None
+            assert row.frame is not None
+            assert row.uv is not None
+            flash = -1 if row.flash is None else names[row.flash]
+            chosen.append((numbers[row.reading], flash, row.frame, row.uv))
+    chosen.sort()
+    picked = [_placed(flashes, flash, frame, uv) for _, flash, frame, uv in chosen]
+    return Pairs(
+        np.array([one[0] for one in chosen], dtype=np.int64),
+        np.array([one[1] for one in chosen], dtype=np.int64),
+        np.array([one[2] for one in chosen], dtype=np.int64),
+        np.array([uv for uv, _ in picked], dtype=float).reshape(-1, 2),
+        np.array([rule for _, rule in picked], dtype=np.int64),
     )
 
 

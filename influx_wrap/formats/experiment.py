@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from influx_wrap.formats.kalibr import (
     write_target,
 )
 from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.experiment import Cell, Setting
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
@@ -55,22 +55,9 @@ class StoredExperiment:
     truth: Truth | None
 
 
-class Setting(Protocol):
-    """What is written down of an experiment; a planned cell, for one, knows it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def target_name(self) -> str: ...
-    @property
-    def lfl_mm(self) -> float: ...
-    @property
-    def fd_m(self) -> float: ...
-
-
 def write_experiment(
     folder: Path,
-    cell: Setting,
+    cell: Cell | Setting,
     camera: Camera,
     lens_name: str,
     observations: Observations,

@@ -36,6 +36,16 @@ class Cell:
         return self.board.name if self.board else "drone"
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What an experiment was recorded with, be it planned or not; a ``Cell`` knows it as well."""
+
+    name: str
+    target_name: str
+    lfl_mm: float
+    fd_m: float
+
+
 def place_of(name: str) -> tuple[int, int] | None:
     """Zoom and focus index of the cell called ``name``; None if that is no cell's name."""
     match = re.fullmatch(r"z(\d+)f(\d+)", name)

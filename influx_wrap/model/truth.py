@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
-from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.intrinsics import Intrinsics, project
+from influx_wrap.model.pose import transform
+
+_SIGMA_OF_MEDIAN = 1.4826
+"""Of Gaussian deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +70,13 @@ class Truth:
     def corner_sigma_px(self) -> float:
         """Standard deviation of each coordinate of a found point."""
         return self.noise.corner_px
+
+    def spread_px(self, uv: FloatArray, valid: BoolArray) -> float:
+        """Standard deviation of each coordinate of points found at ``uv`` (V, T, 2), by the
+        median of their deviations from the truth.
+
+        A few points that are off by pixels must not make the bound on the answer a loose one.
+        """
+        points = transform(self.rotations, self.translations, self.target_points)
+        exact, _ = project(self.intrinsics, points)
+        return _SIGMA_OF_MEDIAN * float(np.median(np.abs(uv - exact)[valid]))

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from influx_wrap import __version__
+from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
     make_folder,
-    read_json,
     reading,
     remove_leftovers,
     write_bytes,
@@ -95,12 +95,8 @@ class Journal:
             yield self
 
     def _take_over(self) -> None:
-        description = self._folder / "made_from.json"
-        try:
-            same = read_json(description).values == self._made_from
-        except InputError:
-            same = False
-        if not same:
+        description = self._folder / MADE_FROM
+        if not is_made_from(description, self._made_from):
             for path in self._folder.glob("*.npz"):
                 path.unlink()
             write_json(description, self._made_from)

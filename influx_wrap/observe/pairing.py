@@ -49,7 +49,7 @@ MAX_CANDIDATES = 25
 _PAIR_GAIN = 1.5 * (TOLERANCE_S / JITTER_S) ** 2
 
 
-class Verdict(StrEnum):
+class MatchVerdict(StrEnum):
     """Whether a match can be used as it is."""
 
     CERTAIN = "certain"
@@ -146,7 +146,7 @@ class Pairing:
 class Match:
     """The most likely pairing, and those that are hardly less so."""
 
-    verdict: Verdict
+    verdict: MatchVerdict
     pairing: Pairing
     rivals: tuple[Pairing, ...]
 
@@ -173,7 +173,7 @@ def match_times(
     fitting = [candidate for candidate in judged if candidate.misfit is not None]
     if not fitting:
         rivals = tuple(judged[1:])
-        verdict = Verdict.AMBIGUOUS if rivals else Verdict.PROPOSED
+        verdict = MatchVerdict.AMBIGUOUS if rivals else MatchVerdict.PROPOSED
         return Match(verdict, judged[0], rivals)
     # Where a good camera exists, a bad one that finds everything normal is no match for it.
     scale = min(one.misfit.scale for one in fitting if one.misfit is not None)
@@ -186,10 +186,10 @@ def match_times(
     return Match(_verdict(best, rivals), best, rivals)
 
 
-def _verdict(best: Pairing, rivals: Sequence[Pairing]) -> Verdict:
+def _verdict(best: Pairing, rivals: Sequence[Pairing]) -> MatchVerdict:
     if rivals:
-        return Verdict.AMBIGUOUS
-    return Verdict.CERTAIN if best.n_left_out == 0 else Verdict.PROPOSED
+        return MatchVerdict.AMBIGUOUS
+    return MatchVerdict.CERTAIN if best.n_left_out == 0 else MatchVerdict.PROPOSED
 
 
 def _judged(candidate: Pairing, misfit: MisfitFunction) -> Pairing:

@@ -18,7 +18,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
 from influx_wrap.formats.files import file_hash
-from influx_wrap.formats.recording import read_setting
+from influx_wrap.formats.recording_yaml import read_setting
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth

@@ -12,7 +12,7 @@ from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
-from influx_wrap.formats.recording import RECORDING
+from influx_wrap.formats.recording_yaml import RECORDING
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import Simulation
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from influx_wrap.formats.recording import is_flight
+from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
+from influx_wrap.formats.recording_yaml import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
 from influx_wrap.run.jobs import Job
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.recordings import (
-    Observed,
-    ObservedFlight,
-    observe_flight,
-    observe_recording,
-)
+from influx_wrap.run.recordings import Observed, observe_recording
 from influx_wrap.run.views import missing_in_short
 
 

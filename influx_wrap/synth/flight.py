@@ -130,7 +130,9 @@ class Flight:
         return result
 
 
-def plan_flight(experiment: Experiment, options: FlightOptions, rng: np.random.Generator) -> Flight:
+def simulate_flight(
+    experiment: Experiment, options: FlightOptions, rng: np.random.Generator
+) -> Flight:
     """A flight to the points of a drone's experiment."""
     hover_m, error_m = _rig(experiment)
     n = len(hover_m)

@@ -5,8 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate import kernels
+from influx_wrap.calibrate.kernels import CHUNK
 from influx_wrap.calibrate.pose import estimate_poses, refine_poses
-from influx_wrap.calibrate.problem import CHUNK, Problem
+from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import AprilGrid
 from tests.calibrate import twins

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from influx_wrap.formats.lut import read_table
-from influx_wrap.formats.recording import read_recording_truth
+from influx_wrap.formats.recording_truth import read_recording_truth
 from influx_wrap.observe import frames
 from influx_wrap.run.workspace import Workspace
 from tests.cli.conftest import Invoke, assert_mistake, command_line, execute

@@ -7,11 +7,8 @@ import pytest
 
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
-from influx_wrap.formats.recording import (
-    read_flight_truth,
-    read_recording,
-    read_recording_truth,
-)
+from influx_wrap.formats.recording import read_recording
+from influx_wrap.formats.recording_truth import read_flight_truth, read_recording_truth
 from tests.cli.conftest import Invoke, assert_mistake
 
 SMALL_CAMERA = """kind: camera

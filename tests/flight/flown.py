@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.flight.match import match_flight
+from influx_wrap.flight.matched import MatchedFlight
 from influx_wrap.model.flashes import Flashes, Readings
 from influx_wrap.model.flight import hover_points_m
 from influx_wrap.model.intrinsics import Intrinsics, project
@@ -103,3 +105,8 @@ def with_float_fix(flown: Flown, reading: int, sigma_m: float) -> Flown:
     xyz_m[reading] += sigma_m * np.array([0.6, -0.7, 0.5])
     readings = replace(flown.readings, covariance_m2=covariance, xyz_m=xyz_m)
     return replace(flown, readings=readings)
+
+
+def match(flown: Flown, **options: float | None) -> MatchedFlight:
+    """Its match, with the lens's focal length known."""
+    return match_flight(flown.flashes, flown.readings, **({"focal_px": FOCAL_PX} | options))

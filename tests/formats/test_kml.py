@@ -11,7 +11,8 @@ from pyproj import Geod
 from influx_wrap.formats.kml import write_kml
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
-from influx_wrap.plan.flight import Request, plan_flight
+from influx_wrap.plan.flight import plan_flight
+from influx_wrap.plan.mission import Request
 
 KML = {"k": "http://www.opengis.net/kml/2.2"}
 

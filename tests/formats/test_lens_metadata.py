@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.lens_metadata import (
-    LensMetadata,
-    read_lens_metadata,
-    read_metadata,
-    write_lens_metadata,
-)
+from influx_wrap.formats.lens_metadata import read_lens_metadata, read_metadata, write_lens_metadata
+from influx_wrap.model.lens_metadata import LensMetadata
 
 
 def test_round_trip(tmp_path: Path) -> None:

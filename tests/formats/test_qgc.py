@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 
 from influx_wrap.formats.qgc import write_plan
 from influx_wrap.model.flight import Mission
-from influx_wrap.plan.flight import Request, plan_flight
+from influx_wrap.plan.flight import plan_flight
+from influx_wrap.plan.mission import Request
 from tests.plans import read_plan
 
 REQUEST = Request(-33.8568, 151.2153, 1.44, 250.0, 58.0, 17.0215, 13.5, (28.25, 18.17))

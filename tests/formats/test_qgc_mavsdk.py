@@ -20,7 +20,8 @@ from mavsdk.plugins.mission_raw_server import MissionRawServer, MissionRawServer
 from numpy.testing import assert_allclose
 
 from influx_wrap.formats.qgc import write_plan
-from influx_wrap.plan.flight import Request, Rules, plan_flight
+from influx_wrap.plan.flight import plan_flight
+from influx_wrap.plan.mission import Request, Rules
 
 TIMEOUT_S = 20.0
 PLACES = [(40.343, -74.655, 30.0), (-33.8568, 151.2153, 250.0), (64.1, 179.99995, 90.0)]

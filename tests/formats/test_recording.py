@@ -10,22 +10,18 @@ import yaml
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.flight_recording import read_flight_recording, write_flight_recording
 from influx_wrap.formats.kalibr import write_target
-from influx_wrap.formats.lens_metadata import LensMetadata
-from influx_wrap.formats.recording import (
+from influx_wrap.formats.recording import Recording, read_recording, write_recording
+from influx_wrap.formats.recording_truth import (
     FlightTruth,
-    Recording,
     RecordingTruth,
-    is_flight,
-    read_flight_recording,
     read_flight_truth,
-    read_recording,
     read_recording_truth,
-    read_setting,
-    write_flight_recording,
-    write_recording,
 )
+from influx_wrap.formats.recording_yaml import is_flight, read_setting
 from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import Checkerboard, PointCloud
 

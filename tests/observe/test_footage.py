@@ -14,8 +14,9 @@ from influx_wrap.formats.detections import COORDS, SUCCESSES, DetectionSummary, 
 from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.model.target import AprilGrid, PointCloud
 from influx_wrap.observe import aprilgrid, footage
-from influx_wrap.observe.footage import CHUNK, JOURNAL, detect_footage, footage_hash
+from influx_wrap.observe.footage import JOURNAL, detect_footage
 from influx_wrap.observe.frames import TruncatedInput
+from influx_wrap.observe.journal import CHUNK, footage_hash
 from influx_wrap.observe.sources import open_frames
 from tests.clips import GRID, SIZE, picture, write_clip
 

@@ -10,9 +10,9 @@ from influx_wrap.observe.pairing import (
     JITTER_S,
     TOLERANCE_S,
     Match,
+    MatchVerdict,
     Misfit,
     MisfitFunction,
-    Verdict,
     _heaviest_chain,
     fit_clock,
     match_times,
@@ -74,7 +74,7 @@ def test_irregular_triggers_are_matched_by_their_times_alone(
     every_s: float, n_flights: int
 ) -> None:
     rng = np.random.default_rng(1)
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[MatchVerdict] = Counter()
     for _ in range(n_flights):
         missed, lost = random_faults(rng)
         flash_s, reading_s, truth = times(
@@ -83,13 +83,15 @@ def test_irregular_triggers_are_matched_by_their_times_alone(
         match = match_times(flash_s, reading_s)
         assert match is not None
         verdicts[match.verdict] += 1
-        if match.verdict is Verdict.AMBIGUOUS:
+        if match.verdict is MatchVerdict.AMBIGUOUS:
             continue
         assert pairs(match) == truth
         nothing_missing = not missed and not lost
-        assert (match.verdict is Verdict.CERTAIN) == (nothing_missing or set(missed) == set(lost))
+        assert (match.verdict is MatchVerdict.CERTAIN) == (
+            nothing_missing or set(missed) == set(lost)
+        )
         assert np.abs(match.pairing.time_error_s).max() < TOLERANCE_S
-    assert verdicts[Verdict.AMBIGUOUS] <= 10, verdicts
+    assert verdicts[MatchVerdict.AMBIGUOUS] <= 10, verdicts
 
 
 def test_regular_triggers_need_more_than_times() -> None:
@@ -100,10 +102,10 @@ def test_regular_triggers_need_more_than_times() -> None:
         flash_s, reading_s, truth = times(rng, regular=True, missed=missed, lost=lost)
         match = match_times(flash_s, reading_s)
         assert match is not None
-        assert match.verdict is Verdict.AMBIGUOUS
+        assert match.verdict is MatchVerdict.AMBIGUOUS
         judged = match_times(flash_s, reading_s, misfit=knowing(truth))
         assert judged is not None
-        assert judged.verdict is not Verdict.AMBIGUOUS
+        assert judged.verdict is not MatchVerdict.AMBIGUOUS
         assert pairs(judged) == truth
 
 
@@ -117,11 +119,11 @@ def test_both_ends_cut_look_complete(n: int) -> None:
     blind = match_times(flash_s, reading_s)
     assert blind is not None
     assert pairs(blind) != truth
-    assert blind.verdict is Verdict.AMBIGUOUS
+    assert blind.verdict is MatchVerdict.AMBIGUOUS
     match = match_times(flash_s, reading_s, misfit=knowing(truth))
     assert match is not None
     assert pairs(match) == truth
-    assert match.verdict is Verdict.PROPOSED
+    assert match.verdict is MatchVerdict.PROPOSED
     assert match.pairing.lone_readings.tolist() == list(range(n))
     assert match.pairing.lone_flashes.tolist() == list(range(len(flash_s) - n, len(flash_s)))
 
@@ -144,8 +146,8 @@ def test_another_light_is_left_out() -> None:
                 )
                 if not out
             }
-            assert fine == truth or match.verdict is Verdict.AMBIGUOUS
-            assert match.verdict is not Verdict.CERTAIN
+            assert fine == truth or match.verdict is MatchVerdict.AMBIGUOUS
+            assert match.verdict is not MatchVerdict.CERTAIN
 
 
 def test_equal_counts_one_missed_and_one_too_many() -> None:
@@ -154,7 +156,7 @@ def test_equal_counts_one_missed_and_one_too_many() -> None:
     assert len(flash_s) == len(reading_s) == N
     match = match_times(flash_s, reading_s)
     assert match is not None
-    assert match.verdict is Verdict.PROPOSED
+    assert match.verdict is MatchVerdict.PROPOSED
     assert pairs(match) == truth
     assert match.pairing.lone_readings.tolist() == [7]
     assert len(match.pairing.lone_flashes) == 1
@@ -167,7 +169,7 @@ def test_a_wrong_light_at_the_right_time_is_outlying() -> None:
     wrong = (11, 11)
     match = match_times(flash_s, reading_s, misfit=knowing(truth - {wrong}))
     assert match is not None
-    assert match.verdict is Verdict.PROPOSED
+    assert match.verdict is MatchVerdict.PROPOSED
     assert np.flatnonzero(match.pairing.outlying).tolist() == [11]
     assert match.pairing.n_left_out == 2
 
@@ -187,7 +189,7 @@ def test_two_lights_at_one_time() -> None:
     assert match is not None
     assert pairs(match) == truth
     assert match.pairing.lone_flashes.tolist() == [10]
-    assert match.verdict is Verdict.PROPOSED
+    assert match.verdict is MatchVerdict.PROPOSED
 
 
 def test_a_known_offset_decides() -> None:
@@ -196,7 +198,7 @@ def test_a_known_offset_decides() -> None:
     offset_s = fit_clock(flash_s, reading_s).offset_s
     match = match_times(flash_s, reading_s, clock_offset_s=offset_s + 0.3)
     assert match is not None
-    assert match.verdict is Verdict.CERTAIN
+    assert match.verdict is MatchVerdict.CERTAIN
     assert pairs(match) == truth
     shifted = match_times(flash_s, reading_s, clock_offset_s=offset_s + 10)
     assert shifted is not None
@@ -211,7 +213,7 @@ def test_nothing_to_match() -> None:
 
 def test_no_camera_fits() -> None:
     rng = np.random.default_rng(7)
-    for regular, verdict in ((False, Verdict.PROPOSED), (True, Verdict.AMBIGUOUS)):
+    for regular, verdict in ((False, MatchVerdict.PROPOSED), (True, MatchVerdict.AMBIGUOUS)):
         flash_s, reading_s, _ = times(rng, regular=regular, missed=[], lost=[])
         match = match_times(flash_s, reading_s, misfit=lambda *_: None)
         assert match is not None

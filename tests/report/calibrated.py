@@ -15,13 +15,13 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import write_experiment
 from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.influx import write_lens_settings
+from influx_wrap.model.experiment import Setting
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
 from influx_wrap.model.result import Failure
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
-from influx_wrap.run.recordings import Setting
 from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 

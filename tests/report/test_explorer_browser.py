@@ -19,7 +19,7 @@ from influx_wrap.annotate.clip import annotate_clip
 from influx_wrap.cli import lut as lut_command
 from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
-from influx_wrap.formats.lens_metadata import LensMetadata, read_metadata, write_lens_metadata
+from influx_wrap.formats.lens_metadata import read_metadata, write_lens_metadata
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut import query
 from influx_wrap.lut.judge import favoured, judge_all
@@ -27,6 +27,7 @@ from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.lut.uncertainty import make_error_model
 from influx_wrap.model.intrinsics import NAMES, Intrinsics, unproject
+from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
 from tests.lut.lenses import breathing_table

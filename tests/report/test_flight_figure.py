@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from influx_wrap.plan.flight import Request, Rules, plan_flight
+from influx_wrap.plan.flight import plan_flight
+from influx_wrap.plan.mission import Request, Rules
 from influx_wrap.report.flight_figure import GROUND_COLOUR, LAYER_COLOURS, PATH_COLOUR, draw_flight
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
+from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.files import read_json
@@ -18,7 +19,6 @@ from influx_wrap.model.truth import Noise
 from influx_wrap.observe import flashes as flash_detector
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
-from influx_wrap.run.recordings import ObservedFlight, observe_flight
 from influx_wrap.synth.film.cells import shoot_films
 from influx_wrap.synth.film.night import NightFootage, plan_night
 from influx_wrap.synth.film.simulation import simulations

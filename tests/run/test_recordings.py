@@ -14,8 +14,9 @@ from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
-from influx_wrap.formats.lens_metadata import LensMetadata
-from influx_wrap.formats.recording import RecordingTruth, write_recording
+from influx_wrap.formats.recording import write_recording
+from influx_wrap.formats.recording_truth import RecordingTruth
+from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.observe import footage
 from influx_wrap.plan import make_plan
 from influx_wrap.run import recordings

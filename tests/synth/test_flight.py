@@ -19,7 +19,7 @@ from influx_wrap.synth.flight import (
     FlightOptions,
     FlightReadings,
     lit_frames,
-    plan_flight,
+    simulate_flight,
     take_readings,
 )
 from influx_wrap.synth.motion import FPS, SHUTTER
@@ -35,7 +35,7 @@ def flown(
     truth = true_intrinsics(plan)[cell_name]
     noise = Noise(rtk_ball_m=BALL_M)
     experiment = simulate(cell, plan.camera, truth, noise, cell_generator(3, cell))
-    return plan_flight(experiment, options, np.random.default_rng(1)), experiment, truth
+    return simulate_flight(experiment, options, np.random.default_rng(1)), experiment, truth
 
 
 def read(flight: Flight) -> FlightReadings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -13,14 +15,12 @@ from rich.table import Table
 from influx_wrap.cli.options import PATH, jobs_option, number
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers
+from influx_wrap.flight.detect import FLASHES_PNG, detect_flight
 from influx_wrap.formats.flight import FLASHES
-from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight, read_other_lights
+from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight
 from influx_wrap.model.flashes import Flashes
-from influx_wrap.observe.flashes import FLASH_S, detect_flashes
-from influx_wrap.observe.sources import open_frames
-from influx_wrap.report.flashes_figure import draw_flashes
+from influx_wrap.observe.flashes import FLASH_S
 
-FLASHES_PNG = "flashes.png"
 NAMED = 10
 """How many other lights are named."""
 
@@ -57,27 +57,29 @@ def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int
     Example:
       influx-calib drone detect night.mp4 --out flight
     """
-    source = open_frames(video, colour=True)
     errors = Console(stderr=True)
-    try:
+
+    @contextmanager
+    def searching(total: int | None) -> Iterator[Callable[[int], None]]:
         with progress_bar(errors) as progress:
-            task = progress.add_task("looking for flashes", total=source.n_frames)
-            stored = detect_flashes(
-                source,
-                out,
-                jobs=jobs,
-                progress=lambda n_done: progress.update(task, completed=n_done),
-                flash_s=flash_s,
-                fps=fps,
-            )
-        with errors.status("drawing the contact sheet"):
-            pictures = source.at(stored.flashes.frames.tolist())
-            draw_flashes(pictures, stored.flashes, out / FLASHES_PNG)
+            task = progress.add_task("looking for flashes", total=total)
+            yield lambda n_done: progress.update(task, completed=n_done)
+
+    try:
+        found = detect_flight(
+            video,
+            out,
+            jobs=jobs,
+            flash_s=flash_s,
+            fps=fps,
+            searching=searching,
+            drawing=lambda: errors.status("drawing the contact sheet"),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
-    console = answers()
+    stored, console = found.stored, answers()
     console.print(_table(stored.flashes))
-    for line in _other_lights(read_other_lights(out / OTHER_LIGHTS)):
+    for line in _other_lights(found.others):
         console.print(line, soft_wrap=True)
     n = len(stored.flashes.frames)
     console.print(f"{n} flash{'es' * (n != 1)} in {stored.flashes.n_frames} frames")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,31 +15,16 @@ from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.progress import progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.flight.match import (
-    MATCH,
-    MIN_PAIRS,
-    MatchedFlight,
-    check_enough,
-    forget_experiment,
-    write_flight_experiment,
-    write_match,
+from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
+from influx_wrap.flight.pipeline import (
+    CAMERA,
+    MatchRequest,
+    ObservedFlight,
+    Progress,
+    match_folder,
 )
-from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_files
-from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.flight import FLASH_RTK, FLASHES, read_flash_rtk, read_flashes
-from influx_wrap.formats.pairs import PAIRS, REVIEW
-from influx_wrap.formats.recording import (
-    DRONE,
-    FlightTruth,
-    is_flight,
-    read_flight_recording,
-    read_flight_truth,
-)
-from influx_wrap.model.hardware import Camera
-from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.recordings import Setting, extracted_metadata
-
-CAMERA = "arri-alexa-mini"
+from influx_wrap.flight.review import REVIEW_PAGE
+from influx_wrap.formats.pairs import REVIEW
 
 
 @click.command("match")
@@ -98,104 +85,45 @@ def command(
       influx-calib drone match flight --lens canon17 --lfl-mm 17 --fd-m 13.5
       influx-calib drone match flight --review
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; a flight is a folder of files.")
-    described = is_flight(folder)
-    out = out or (folder / "experiment" if described else folder)
-    rig = _rig(catalogue, folder, out, described, lens, camera, lfl_mm, fd_m)
-    stored = read_flashes(folder / FLASHES)
-    readings = read_flash_rtk(rig.rtk)
-    if rig.camera is not None and rig.camera.image_size != stored.flashes.image_size:
-        sizes = [
-            "{} x {}".format(*size) for size in (stored.flashes.image_size, rig.camera.image_size)
-        ]
-        raise InputError(
-            f"{folder / FLASHES} is of {sizes[0]} pixels, camera {rig.camera.name} has {sizes[1]}. "
-            "Name the camera that filmed it with --camera."
-        )
-    decided = folder / REVIEW if (folder / REVIEW).exists() else None
-    matched = settle_flight(
-        stored.flashes, readings, decided, focal_px=rig.focal_px, clock_offset_s=clock_offset_s
+    request = MatchRequest(
+        folder,
+        catalogue=catalogue,
+        out=out,
+        lens=lens,
+        camera=camera,
+        lfl_mm=lfl_mm,
+        fd_m=fd_m,
+        footage=footage,
+        clock_offset_s=clock_offset_s,
+        min_pairs=min_pairs,
+        accept=accept,
+        review=review,
     )
-    write_match(folder, matched)
-    if review:
-        with progress_bar(Console(stderr=True)) as progress:
-            task = progress.add_task("pictures", total=None)
-            write_review_files(
-                folder,
-                matched,
-                footage or stored.footage,
-                title=folder.resolve().name,
-                progress=lambda done, total: progress.update(task, completed=done, total=total),
-            )
-    written = [folder / PAIRS, folder / MATCH, *([folder / REVIEW_PAGE] if review else [])]
-    answer = answers()
-    answer.print(_report(matched, stored.truncated), soft_wrap=True)
-    try:
-        check_enough(matched, min_pairs)
-        if matched.questions and not (accept and matched.verdict != "ambiguous"):
-            raise InputError(f"{matched.refusal()} {_advice(matched, review)}")
-    except InputError:
-        # What is there of an earlier match is not what the flight says now.
-        forget_experiment(out)
-        print_written(*written)
-        raise
-    if rig.setting is not None and rig.camera is not None and rig.lens is not None:
-        write_flight_experiment(out, matched, rig.setting, rig.camera, rig.lens, rig.truth)
-        written.append(out)
-    else:
-        answer.print(
+    outcome = match_folder(
+        request, advice=partial(_advice, review=review), settled=_print_match, drawing=_drawing
+    )
+    if outcome.refusal is not None:
+        print_written(*outcome.written)
+        raise InputError(outcome.refusal)
+    if outcome.experiment is None:
+        answers().print(
             "No experiment was written: the lens's setting is not known. Give --lens, --lfl-mm "
             "and --fd-m.",
             soft_wrap=True,
         )
-    print_written(*written)
+    print_written(*outcome.written)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rig:
-    """What the flight was filmed with; None where that is not known."""
-
-    rtk: Path
-    lens: str | None
-    camera: Camera | None
-    setting: Setting | None
-    truth: FlightTruth | None
-
-    @property
-    def focal_px(self) -> float | None:
-        if self.camera is None or self.setting is None:
-            return None
-        return thin_lens_focal_px(self.setting.lfl_mm, self.setting.fd_m, self.camera.pixel_um)
+@contextmanager
+def _drawing() -> Iterator[Progress]:
+    """A bar for the pictures of the review page."""
+    with progress_bar(Console(stderr=True)) as progress:
+        task = progress.add_task("pictures", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _rig(
-    catalogue: Path | None,
-    folder: Path,
-    out: Path,
-    described: bool,
-    lens: str | None,
-    camera: str | None,
-    lfl_mm: float | None,
-    fd_m: float | None,
-) -> _Rig:
-    rtk, cell, truth = folder / FLASH_RTK, folder.resolve().name, None
-    if described:
-        recording = read_flight_recording(folder, extracted_metadata(folder, out))
-        rtk, cell, truth = recording.rtk, recording.cell or cell, read_flight_truth(folder)
-        lens, camera = lens or recording.lens, camera or recording.camera
-        lfl_mm, fd_m = lfl_mm or recording.lfl_mm, fd_m or recording.fd_m
-    known = load_catalogue(catalogue)
-    setting = None
-    if lfl_mm is not None and fd_m is not None:
-        setting = Setting(cell, DRONE, lfl_mm, fd_m)
-    elif lfl_mm is not None or fd_m is not None:
-        missing = "--fd-m" if fd_m is None else "--lfl-mm"
-        raise InputError(f"a lens's setting is --lfl-mm and --fd-m: {missing} is missing.")
-    if lens is not None:
-        lens = known.lens(lens).name
-    body = None if setting is None and camera is None else known.camera(camera or CAMERA)
-    return _Rig(rtk, lens, body, setting, truth)
+def _print_match(flight: ObservedFlight) -> None:
+    answers().print(_report(flight.matched, flight.stored.truncated), soft_wrap=True)
 
 
 def _report(matched: MatchedFlight, truncated: str | None) -> str:
@@ -218,7 +146,8 @@ def _report(matched: MatchedFlight, truncated: str | None) -> str:
     return "\n".join(lines)
 
 
-def _advice(matched: MatchedFlight, review: bool) -> str:
+def _advice(matched: MatchedFlight, *, review: bool) -> str:
+    """What a person who is asked can do."""
     if review:
         return f"Open {REVIEW_PAGE}, save {REVIEW} beside it, and give this command again."
     if matched.verdict == "reviewed":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,26 +11,13 @@ import numpy as np
 from influx_wrap.cli.options import PATH, lens_argument, number, offset
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
+from influx_wrap.flight.mission_files import write_mission_files
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import check_writable, read_text
-from influx_wrap.formats.kml import write_kml
-from influx_wrap.formats.qgc import write_plan
+from influx_wrap.formats.files import read_text
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.flight import Mission, hover_points_m
-from influx_wrap.model.hardware import Camera, Lens
-from influx_wrap.model.optics import footprint_m, thin_lens_cfl_mm
-from influx_wrap.plan.flight import (
-    RESERVE,
-    Request,
-    Rules,
-    crew_distance_m,
-    flight_times,
-    highest_tilt_deg,
-    path_length_m,
-    plan_flight,
-    round_down,
-)
-from influx_wrap.plan.tuning import tune_by_pixels, tune_by_sight
+from influx_wrap.plan.faults import RESERVE
+from influx_wrap.plan.flight import FlightRefused, LensFlight, PlannedFlight, plan_lens_flight
+from influx_wrap.plan.mission import Rules, round_down
 
 RULES = Rules()
 
@@ -168,6 +154,7 @@ RULES = Rules()
 @click.pass_obj
 def command(
     catalogue: Path | None,
+    /,
     lens: str,
     camera: str,
     lfl_mm: float,
@@ -182,16 +169,9 @@ def command(
     cfl_mm: float | None,
     seen: str | None,
     pixels: str | None,
-    min_height_m: float,
-    ceiling_m: float,
-    crew_distance_m: float,
-    max_distance_m: float,
-    hold_s: float,
-    speed_m_s: float,
-    return_height_m: float,
-    battery_min: float,
     home_lat: float | None,
     home_lon: float | None,
+    **rules: float,
 ) -> None:
     """Plan a flight for a setting of LENS: 24 points to hover at, or a test flight.
 
@@ -208,73 +188,44 @@ def command(
     """
     if out.suffix.lower() != ".plan":
         raise InputError(f"--out {out}: the name must end in .plan.")
-    if (home_lat is None) != (home_lon is None):
-        raise InputError("--home-lat and --home-lon belong together; give both or neither.")
+    home = _home(home_lat, home_lon)
     known = load_catalogue(catalogue)
-    body = known.camera(camera)
-    _check_setting(known.lens(lens), lfl_mm, fd_m)
-    cfl = thin_lens_cfl_mm(lfl_mm, fd_m) if cfl_mm is None else cfl_mm
-    if not cfl < 1e3 * fd_m / 2:
-        raise InputError(f"--cfl-mm {cfl:g} is too long for a focus at {fd_m:g} m.")
-    tuned, notes = _tuned(cfl, fd_m, body, seen, pixels)
-    request = Request(
+    asked = LensFlight(
+        camera=known.camera(camera),
+        lens=known.lens(lens),
+        lfl_mm=lfl_mm,
+        fd_m=fd_m,
         latitude_deg=lat,
         longitude_deg=lon,
-        height_m=body.height_above_ground_m if height_m is None else height_m,
+        height_m=height_m,
         heading_deg=heading_deg,
         tilt_deg=tilt_deg,
-        cfl_mm=tuned,
-        fd_m=fd_m,
-        sensor_mm=body.sensor_mm,
+        cfl_mm=cfl_mm,
+        seen=None if seen is None else [name.strip() for name in seen.split(",")],
+        pixels=None if pixels is None else partial(_read_pixels, pixels),
         test_flight=test_flight,
-        home=None if home_lat is None or home_lon is None else (home_lat, home_lon),
-        rules=Rules(
-            min_height_m=min_height_m,
-            ceiling_m=ceiling_m,
-            crew_distance_m=crew_distance_m,
-            max_distance_m=max_distance_m,
-            return_height_m=return_height_m,
-            battery_min=battery_min,
-            hold_s=hold_s,
-            speed_m_s=speed_m_s,
-        ),
+        home=home,
+        rules=Rules(**rules),
     )
-    try:
-        mission = plan_flight(request)
-    except InputError as error:
-        stale = f"\n{out} still holds a flight planned before." if out.exists() else ""
-        raise InputError(f"{error}{stale}") from None
-    written = _write(mission, out)
-    _print(mission, request, notes, cfl_flown=cfl)
+    planned = _planned(asked, out)
+    written = write_mission_files(planned.mission, out)
+    _print(planned)
     for path in written:
         print_written(path)
 
 
-def _check_setting(lens: Lens, lfl_mm: float, fd_m: float) -> None:
-    if not lens.lfl_min_mm <= lfl_mm <= lens.lfl_max_mm:
-        raise InputError(
-            f"--lfl-mm {lfl_mm:g}: {lens.name} zooms from {lens.lfl_min_mm:g} to "
-            f"{lens.lfl_max_mm:g} mm."
-        )
-    if fd_m < lens.fd_min_m:
-        raise InputError(
-            f"--fd-m {fd_m:g}: {lens.name} does not focus nearer than {lens.fd_min_m:g} m."
-        )
+def _planned(asked: LensFlight, out: Path) -> PlannedFlight:
+    try:
+        return plan_lens_flight(asked)
+    except FlightRefused as error:
+        stale = f"\n{out} still holds a flight planned before." if out.exists() else ""
+        raise InputError(f"{error}{stale}") from None
 
 
-def _tuned(
-    cfl_mm: float, fd_m: float, camera: Camera, seen: str | None, pixels: str | None
-) -> tuple[float, tuple[str, ...]]:
-    """The CFL to fly, and what the test flight told."""
-    if seen is not None and pixels is not None:
-        raise InputError("--seen and --pixels exclude each other; pixels say more.")
-    if seen is not None:
-        tuning = tune_by_sight(cfl_mm, [name.strip() for name in seen.split(",")])
-    elif pixels is not None:
-        tuning = tune_by_pixels(cfl_mm, fd_m, camera, _read_pixels(pixels))
-    else:
-        return cfl_mm, ()
-    return tuning.cfl_mm, tuning.notes
+def _home(lat: float | None, lon: float | None) -> tuple[float, float] | None:
+    if (lat is None) != (lon is None):
+        raise InputError("--home-lat and --home-lon belong together; give both or neither.")
+    return None if lat is None or lon is None else (lat, lon)
 
 
 def _read_pixels(text: str) -> FloatArray:
@@ -294,73 +245,46 @@ def _read_pixels(text: str) -> FloatArray:
     return np.array(pairs, dtype=float).reshape(-1, 2)
 
 
-def _write(mission: Mission, out: Path) -> tuple[Path, ...]:
-    """Write plan, map and figure: all of them, or none."""
-    from influx_wrap.report.flight_figure import draw_flight  # matplotlib is slow to load
-
-    writers = {out.with_suffix(".png"): draw_flight, out.with_suffix(".kml"): _write_map}
-    writers[out] = _write_mission
-    for path in writers:
-        check_writable(path)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.") as folder:
-        for path, write in writers.items():
-            write(mission, Path(folder) / path.name)
-        for path in writers:
-            (Path(folder) / path.name).replace(path)
-    return tuple(reversed(writers))
-
-
-def _write_map(mission: Mission, path: Path) -> None:
-    write_kml(path, mission)
-
-
-def _write_mission(mission: Mission, path: Path) -> None:
-    write_plan(path, mission)
-
-
-def _print(mission: Mission, request: Request, notes: tuple[str, ...], *, cfl_flown: float) -> None:
-    rules, heights = request.rules, mission.geodetic[:, 2]
-    width, height = footprint_m(request.cfl_mm, request.fd_m, request.sensor_mm)
-    times = flight_times(mission, rules)
-    lines = list(notes)
-    if mission.cfl_mm != cfl_flown:
+def _print(planned: PlannedFlight) -> None:
+    mission, times = planned.mission, planned.times
+    heights = mission.geodetic[:, 2]
+    width, height = planned.footprint_m
+    lines = list(planned.notes)
+    if mission.cfl_mm != planned.flown_cfl_mm:
         lines.append(
-            f"CFL {cfl_flown:.3f} mm becomes {mission.cfl_mm:.3f} mm; go on from it with: "
-            f"--cfl-mm {mission.cfl_mm:.3f}"
+            f"CFL {planned.flown_cfl_mm:.3f} mm becomes {mission.cfl_mm:.3f} mm; go on from it "
+            f"with: --cfl-mm {mission.cfl_mm:.3f}"
         )
     lines += [
         f"{mission.title}: {len(heights)} way points over a footprint of {width:.1f} x "
         f"{height:.1f} m",
         f"heights above the ground, taken to be level: {heights.min():.1f} to "
         f"{heights.max():.1f} m",
-        f"nearest to the camera: {crew_distance_m(mission):.1f} m along the ground",
-        f"path: {path_length_m(mission):.0f} m; time: {times.total_s / 60:.1f} min (take-off "
+        f"nearest to the camera: {planned.crew_distance_m:.1f} m along the ground",
+        f"path: {planned.path_length_m:.0f} m; time: {times.total_s / 60:.1f} min (take-off "
         f"{times.take_off_s:.0f} s, legs {times.legs_s:.0f} s, holds {times.holds_s:.0f} s, "
-        f"return {times.return_s:.0f} s) of {rules.battery_min * (1 - RESERVE):.1f} min",
-        f"home: {mission.home[0]:.7f}, {mission.home[1]:.7f}, {_home_in_words(mission)}",
-        _tilt_in_words(request),
+        f"return {times.return_s:.0f} s) of {planned.longest_min:.1f} min",
+        f"home: {mission.home[0]:.7f}, {mission.home[1]:.7f}, {_home_in_words(planned)}",
+        _tilt_in_words(planned),
     ]
     console = answers()
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
-def _tilt_in_words(request: Request) -> str:
+def _tilt_in_words(planned: PlannedFlight) -> str:
     """How far from the vertical the 24 points let the camera look, also for a test flight."""
-    points = hover_points_m(request.cfl_mm, request.fd_m, request.sensor_mm)
-    tilt = highest_tilt_deg(points, request.height_m, request.rules.min_height_m)
+    tilt = planned.highest_tilt_deg
     if tilt is None:
         return "warning: no tilt keeps all of the 24 points high enough"
     words = f"largest tilt that keeps all of the 24 points high enough: {round_down(tilt):.1f} deg"
-    return words if request.tilt_deg <= tilt else f"warning: {words}; test with such a tilt"
+    is_kept = planned.request.tilt_deg <= tilt
+    return words if is_kept else f"warning: {words}; test with such a tilt"
 
 
-def _home_in_words(mission: Mission) -> str:
+def _home_in_words(planned: PlannedFlight) -> str:
     """Where to put the drone, for somebody who stands at the camera."""
-    east, north, _ = mission.home_world_m.tolist()
-    heading = math.radians(mission.heading_deg)
-    ahead = east * math.sin(heading) + north * math.cos(heading)
-    right = east * math.cos(heading) - north * math.sin(heading)
+    ahead, right = planned.home_from_camera_m
     return (
         f"{abs(ahead):.1f} m {'ahead of' if ahead >= 0 else 'behind'} the camera and "
         f"{abs(right):.1f} m to its {'right' if right >= 0 else 'left'}"

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.recording import RecordingTruth, write_recording
+from influx_wrap.formats.recording import write_recording
+from influx_wrap.formats.recording_truth import RecordingTruth
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.intrinsics import Intrinsics

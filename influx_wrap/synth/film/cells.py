@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.formats.files import make_folder, remove_leftovers
-from influx_wrap.formats.recording import RECORDING
+from influx_wrap.formats.recording_yaml import RECORDING
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.synth.film.rendering import Rendering, shoot_stills, shoot_video

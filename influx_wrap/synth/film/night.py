@@ -18,7 +18,8 @@ from influx_drone.fix import Quality
 from influx_drone.readings import as_rows
 from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import FLASH_RTK, write_flash_rtk
-from influx_wrap.formats.recording import FlightTruth, write_flight_recording
+from influx_wrap.formats.flight_recording import write_flight_recording
+from influx_wrap.formats.recording_truth import FlightTruth
 from influx_wrap.synth.experiment import cell_generator, simulate
 from influx_wrap.synth.film.cells import Film
 from influx_wrap.synth.film.simulation import Simulation
@@ -28,7 +29,7 @@ from influx_wrap.synth.flight import (
     FlightReadings,
     LitFrames,
     lit_frames,
-    plan_flight,
+    simulate_flight,
     take_readings,
 )
 from influx_wrap.synth.night import (
@@ -149,7 +150,7 @@ def plan_night(simulation: Simulation, footage: NightFootage) -> NightFilm:
     rng = cell_generator(seed, cell)
     experiment = simulate(cell, camera, simulation.truth, simulation.noise, rng)
     rng = np.random.default_rng([seed, cell.zoom_index, cell.focus_index, 0])
-    flight = plan_flight(experiment, footage.flight, rng)
+    flight = simulate_flight(experiment, footage.flight, rng)
     readings = take_readings(flight, simulation.noise.rtk_ball_m, camera.height_above_ground_m, rng)
     lit = lit_frames(flight, simulation.truth, camera.image_size)
     others = OtherLights()

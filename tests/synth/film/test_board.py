@@ -9,7 +9,8 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.recording import RecordingTruth, read_recording, read_recording_truth
+from influx_wrap.formats.recording import read_recording
+from influx_wrap.formats.recording_truth import RecordingTruth, read_recording_truth
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import project

@@ -10,11 +10,8 @@ import pytest
 from benchmarks.nights import TEN, plan
 from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import read_flash_rtk
-from influx_wrap.formats.recording import (
-    FlightTruth,
-    read_flight_recording,
-    read_flight_truth,
-)
+from influx_wrap.formats.flight_recording import read_flight_recording
+from influx_wrap.formats.recording_truth import FlightTruth, read_flight_truth
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import project
