@@ -9,11 +9,13 @@ lens's own, so that filled frames can be told from measured ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.annotate.gaps import Faults, FrameRange, fill_gaps, find_faults, frame_ranges
 from influx_wrap.errors import InputError
+from influx_wrap.formats.groundtruth import write_ground_truth, write_ground_truth_csv
 from influx_wrap.lut.lookup import Answers, Lookup, Status
 from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.arrays import FloatArray, IntArray
@@ -38,6 +40,13 @@ class AnnotatedClip:
     filled: tuple[FrameRange, ...]
     lfl_outside: tuple[FrameRange, ...]
     unusable: tuple[FrameRange, ...]
+
+    def write(self, path: str | Path) -> None:
+        """Write the intrinsics of every frame: InFlux's JSON, or CSV with sigmas if the name
+        ends in ``.csv``."""
+        out = Path(path)
+        as_csv = out.suffix.lower() == ".csv"
+        (write_ground_truth_csv if as_csv else write_ground_truth)(out, self.truth)
 
 
 def annotate_clip(

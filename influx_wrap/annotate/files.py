@@ -12,6 +12,8 @@ from influx_wrap.formats.groundtruth import write_ground_truth, write_ground_tru
 from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.schemes import DEFAULT
+from influx_wrap.model.table import Table
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,26 @@ class Annotated:
 
     clip: AnnotatedClip
     preview: Preview | None
+
+
+def annotate(
+    metadata: str | Path, table: Table, *, scheme: str = DEFAULT, fill_gaps: int = 0
+) -> AnnotatedClip:
+    """Intrinsics of every frame of a clip, from the file of its lens metadata.
+
+    scheme     of the interpolation
+    fill_gaps  so many missing frames in a row are interpolated at most
+
+    Example:
+        clip = iw.annotate("metadata.csv", iw.read_table("lut.json"))
+        clip.write("gt.json")
+        print(clip.truth.intrinsics[:, 0], clip.truth.sigma[:, 0])
+    """
+    told = read_metadata(Path(metadata))
+    try:
+        return annotate_clip(told, make_lookup(table, scheme), fill=fill_gaps)
+    except InputError as error:
+        raise InputError(f"{metadata}: {error}") from None
 
 
 def annotate_file(request: AnnotateRequest) -> Annotated:

@@ -16,7 +16,7 @@ from influx_wrap.calibrate.incremental import Rollout, Verdict
 from influx_wrap.calibrate.points import fit_points
 from influx_wrap.calibrate.pose import PoseError, estimate_poses
 from influx_wrap.calibrate.problem import Problem, pack
-from influx_wrap.calibrate.recipe import Recipe
+from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import (
     principal_point_drift_percent,
@@ -82,9 +82,9 @@ class _BestFit(_Fit):
 
 def calibrate(
     observations: Observations,
-    recipe: Recipe,
+    recipe: str | Recipe = "influx",
     *,
-    focal_px: float | None,
+    focal_px: float | None = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -92,11 +92,20 @@ def calibrate(
 ) -> Calibration:
     """Calibrate one experiment.
 
-    focal_px is the first guess of the focal length (thin lens); only a recipe that
-    starts from vanishing points can do without. The answer depends on the arguments
-    up to ``seed``, never on ``jobs``. Raises ``CalibrationError`` if there is none.
-    ``orders`` runs the rollouts of an incremental recipe in place of our own stage 4.
+    recipe    what happens at every stage: a name (``influx``, ``stock``, ``batch``) or a recipe
+    focal_px  first guess of the focal length (thin lens); only a recipe that starts from
+              vanishing points can do without
+    jobs      how many rollouts are computed at once; the answer does not depend on it
+    progress  hears how many rollouts are done
+    orders    runs the rollouts of an incremental recipe in place of our own stage 4
+
+    Raises ``CalibrationError`` if there is no answer.
+
+    Example:
+        fit = iw.calibrate(seen.keyframes(), focal_px=4300)
+        print(fit.intrinsics.fx, "+-", fit.sigma[0])
     """
+    recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
     _check_enough(observations)
     # Small matrices gain nothing from BLAS threads, and the sums would depend on them.
     with threadpool_limits(limits=1):

@@ -17,10 +17,11 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import connection, resource_tracker
@@ -113,7 +114,8 @@ class _Worker(Generic[Task, Result]):
         resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._process.start()
+            with _hidden_main():
+                self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
@@ -134,6 +136,21 @@ class _Worker(Generic[Task, Result]):
     def stop(self) -> None:
         self._process.terminate()
         self._process.join()
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """A new process would run the program again that starts it, to find its functions there;
+    ours are all in modules, and a script of a few lines has nothing that keeps it from that."""
+    main = vars(sys.modules["__main__"])
+    kept: dict[str, object] = {
+        name: main.pop(name) for name in ("__file__", "__spec__") if name in main
+    }
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(kept)
 
 
 def _large_bytes(task: object) -> int:

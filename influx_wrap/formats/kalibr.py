@@ -40,9 +40,13 @@ SUCCESSES = np.dtype([("observation_id", "i8"), ("success", "i8")])
 _UPPER = np.triu_indices(3)
 
 
-def read_target(path: Path) -> Target:
-    """The target described in a Kalibr ``target.yaml``."""
-    record = read_yaml(path)
+def read_target(path: str | Path) -> Target:
+    """The target described in a Kalibr ``target.yaml``.
+
+    Example:
+        board = iw.read_target("target.yaml")
+    """
+    record = read_yaml(Path(path))
     kind = record.text("target_type")
     if kind not in _READERS:
         known = ", ".join(_READERS)
@@ -132,13 +136,20 @@ _READERS = {
 
 
 def read_observations(
-    coords_path: Path, successes_path: Path, target: Target, image_size: tuple[int, int]
+    coords_path: str | Path,
+    successes_path: str | Path,
+    target: Target,
+    image_size: tuple[int, int],
 ) -> Observations:
     """Observations of ``target`` in images of ``image_size`` (width, height).
 
     Views without any point (frames that do not show the target) are left out; the
     ids of the others are ``view_ids``.
+
+    Example:
+        seen = iw.read_observations("coords_2d.csv", "successes.csv", board, (3424, 2202))
     """
+    coords_path, successes_path = Path(coords_path), Path(successes_path)
     coords = _load_table(coords_path, COORDS)
     successes = _load_table(successes_path, SUCCESSES)
     _check_rows_agree(coords_path, coords, successes_path, successes)

@@ -28,7 +28,7 @@ from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
 from influx_wrap.observe import aprilgrid, checkerboard
-from influx_wrap.observe.detection import AmbiguousPicture, nothing_found
+from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
 from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
 from influx_wrap.observe.journal import (
     CHUNK,
@@ -116,27 +116,35 @@ def _finished(
     return summary
 
 
+def detect_usable(target: Board, picture: Picture) -> Detection | None:
+    """The target's corners in a grey picture, none if they would give no pose; None if it shows
+    more targets than one."""
+    nothing = nothing_found(len(target.points))
+    try:
+        if isinstance(target, AprilGrid):
+            seen = aprilgrid.detect(picture, target)
+        else:
+            seen = checkerboard.detect(picture, target)
+    except AmbiguousPicture:
+        return None
+    # Corners that give no pose are of no use, and readers of observations refuse them.
+    found = seen.found
+    usable = found.sum() >= MIN_POINTS_PER_VIEW and not is_collinear(target.points[found])
+    return seen if usable else nothing
+
+
 def _look(target: Board, task: tuple[int, Picture]) -> Found | Exception:
     """What a worker does with a frame; ``ambiguous`` if it shows more targets than one."""
     use_one_thread()
-    detection, ambiguous = nothing_found(len(target.points)), False
     try:
-        if isinstance(target, AprilGrid):
-            seen = aprilgrid.detect(task[1], target)
-        else:
-            seen = checkerboard.detect(task[1], target)
-        # Corners that give no pose are of no use, and readers of observations refuse them.
-        found = seen.found
-        if found.sum() >= MIN_POINTS_PER_VIEW and not is_collinear(target.points[found]):
-            detection = seen
-    except AmbiguousPicture:
-        ambiguous = True
+        detection = detect_usable(target, task[1])
     except Exception as error:
         return error
+    seen = nothing_found(len(target.points)) if detection is None else detection
     return {
-        "uv": detection.uv,
-        "confidence": detection.confidence,
-        "ambiguous": np.array(ambiguous),
+        "uv": seen.uv,
+        "confidence": seen.confidence,
+        "ambiguous": np.array(detection is None),
     }
 
 

@@ -106,6 +106,36 @@ def least_corners(target: Target) -> int:
     return MIN_POINTS_PER_VIEW
 
 
+def choose_keyframes(
+    seen: Observations, n_frames: int, *, is_stills: bool
+) -> tuple[Keyframes, Observations]:
+    """Which frames of a recording to calibrate with, and what they show.
+
+    All of separate photographs, of a video one for each pose. ``seen`` are the frames that show
+    the target, of ``n_frames``. Raises ``InputError`` if there is no such frame.
+    """
+    choose = keep_stills if is_stills else select_held_poses
+    keyframes = choose(seen, n_frames)
+    if len(keyframes.frames) == 0:
+        raise InputError(_nothing_chosen(seen, n_frames))
+    views = np.searchsorted(seen.view_ids, keyframes.frames)
+    return keyframes, Observations(
+        seen.target, seen.uv[views], seen.valid[views], seen.image_size, keyframes.frames
+    )
+
+
+def _nothing_chosen(seen: Observations, n_frames: int) -> str:
+    most, least = int(seen.valid.sum(axis=1).max()), least_corners(seen.target)
+    if most < least:
+        why = f"none of them has the {least} corners needed, the best has {most}"
+        advice = "Show more of the board, in focus and larger in the picture."
+    else:
+        why = "the board is never held still for three frames"
+        advice = "Record again, moving the board from pose to pose and holding it for half a "
+        advice += "second in each."
+    return f"no keyframe in {n_frames} frames: {why}. {advice}"
+
+
 def select_held_poses(observations: Observations, n_frames: int) -> Keyframes:
     """One frame for each pose in which the board was held still, from counts and motion.
 

@@ -27,6 +27,7 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.judge import Judgement, judge_all
+from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table
@@ -62,7 +63,7 @@ class Run:
     plan: Plan
     recipe: Recipe
     records: dict[str, CellRecord]
-    table: Table | None
+    table: LensTable | None
     judgements: tuple[Judgement, ...]
     has_page: bool
     seconds: float
@@ -127,7 +128,7 @@ def run_lens(
 
     Example:
         run = iw.run_lens("canon17", data="recordings", out="runs/canon17")
-        print(run.totals["ok"], run.table.query(lfl_mm=35, fd_m=2.4).intrinsics)
+        print(run.totals["ok"], run.table.query(lfl_mm=35, fd_m=2.4).camera)
     """
     start = time.monotonic()
     listener = RunListener() if listener is None else listener
@@ -151,7 +152,8 @@ def run_lens(
         has_page = _write_page(workspace, folder, processes, listener)
         table, judgements = _write_table(workspace, plan, listener)
     seconds = time.monotonic() - start
-    return Run(workspace, plan, chosen, records, table, judgements, has_page, seconds)
+    lens_table = None if table is None else LensTable.of(table)
+    return Run(workspace, plan, chosen, records, lens_table, judgements, has_page, seconds)
 
 
 def chosen_cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:

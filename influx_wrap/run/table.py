@@ -13,6 +13,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
+from influx_wrap.formats.lut import read_table
+from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
@@ -41,6 +43,16 @@ class _Row:
     grid: tuple[int, int] | None
     values: FloatArray
     covariance: FloatArray
+
+
+def read_lens_table(path: str | Path) -> LensTable:
+    """A lens's lookup table from its file, ready to be asked.
+
+    Example:
+        table = iw.read_table("lut.json")
+        print(table.query(lfl_mm=35, fd_m=[1.0, 2.4, float("inf")]).intrinsics[:, 0])
+    """
+    return LensTable.of(read_table(Path(path)))
 
 
 def table_from_run(folder: Path, camera: Camera) -> Built:

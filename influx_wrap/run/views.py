@@ -43,13 +43,7 @@ from influx_wrap.observe.coverage import (
     name_parts,
 )
 from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
-from influx_wrap.observe.keyframes import (
-    Keyframes,
-    Reason,
-    keep_stills,
-    least_corners,
-    select_held_poses,
-)
+from influx_wrap.observe.keyframes import Keyframes, Reason, choose_keyframes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.keyframes_figure import (
     draw_contact_sheet,
@@ -95,14 +89,10 @@ def choose_views(detections: Path) -> Views:
     """The views worth keeping of the recording in a folder of detections."""
     summary = read_summary(detections)
     seen = _read_all(detections, summary)
-    choose = keep_stills if summary.stills else select_held_poses
-    keyframes = choose(seen, summary.n_frames)
-    if len(keyframes.frames) == 0:
-        raise _nothing_chosen(detections, summary, least_corners(seen.target))
-    views = np.searchsorted(seen.view_ids, keyframes.frames)
-    chosen = Observations(
-        seen.target, seen.uv[views], seen.valid[views], seen.image_size, keyframes.frames
-    )
+    try:
+        keyframes, chosen = choose_keyframes(seen, summary.n_frames, is_stills=summary.stills)
+    except InputError as error:
+        raise InputError(f"{detections}: {error}") from None
     coverage = assess_coverage(chosen.uv, chosen.valid, chosen.target, chosen.image_size)
     return Views(summary, keyframes, chosen, coverage)
 
@@ -189,18 +179,6 @@ def _read_all(folder: Path, summary: DetectionSummary) -> Observations:
             f"Remove {folder} and detect the corners again."
         )
     return observations
-
-
-def _nothing_chosen(folder: Path, summary: DetectionSummary, least: int) -> InputError:
-    most = int(summary.counts.max())
-    if most < least:
-        why = f"none of them has the {least} corners needed, the best has {most}"
-        advice = "Show more of the board, in focus and larger in the picture."
-    else:
-        why = "the board is never held still for three frames"
-        advice = "Record again, moving the board from pose to pose and holding it for half a "
-        advice += "second in each."
-    return InputError(f"{folder}: no keyframe in {summary.n_frames} frames: {why}. {advice}")
 
 
 def _contact_sheet(

@@ -1,0 +1,154 @@
+"""Pictures to observations, in memory: a video, a folder of pictures, or arrays.
+
+The same detectors as for recordings (``footage``), without any file in between.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from influx_wrap.compute.progress import Progress
+from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import IntArray
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import PointCloud, Target
+from influx_wrap.observe.detection import Detection
+from influx_wrap.observe.footage import Board, detect_usable
+from influx_wrap.observe.frames import FrameSource, Picture
+from influx_wrap.observe.keyframes import choose_keyframes
+from influx_wrap.observe.sources import open_frames
+
+Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """A target's corners in the frames of a recording.
+
+    observations  of all frames in which the target was found; ``view_ids`` are their numbers
+    counts        (F,) how many corners each frame shows
+    is_stills     whether the frames are separate photographs, not a video
+    ambiguous     frames that show the target more than once, which are not used
+    """
+
+    observations: Observations
+    counts: IntArray
+    is_stills: bool
+    ambiguous: tuple[int, ...]
+
+    def keyframes(self) -> Observations:
+        """What to calibrate with: one sharp frame per pose of a video, all photographs.
+
+        Raises ``InputError`` if there is no such frame.
+        """
+        return choose_keyframes(self.observations, len(self.counts), is_stills=self.is_stills)[1]
+
+
+def detect(
+    pictures: Pictures, target: Target, *, jobs: int | None = None, progress: Progress | None = None
+) -> Detections:
+    """Find a target's corners in all pictures.
+
+    pictures  a video file, a folder of pictures, or arrays of one size, (H, W) or (H, W, 3) with
+              blue first as OpenCV reads them, of 8 or 16 bits
+    target    a board, from ``read_target``
+    jobs      how many pictures are looked at at once; all cores unless given
+    progress  hears how many frames of how many are done
+
+    Raises ``InputError`` if the target is in none of them.
+
+    Example:
+        seen = iw.detect("clip.mov", iw.read_target("target.yaml"))
+        print(seen.counts.max(), "corners in the best frame")
+    """
+    if isinstance(target, PointCloud):
+        raise InputError("a point cloud cannot be seen in pictures: a board's target is needed.")
+    if isinstance(pictures, str | Path):
+        source = open_frames(Path(pictures))
+        is_stills = source.path.is_dir()
+    else:
+        source, is_stills = _Arrays(pictures), True
+    counts, ambiguous, uv, valid, seen = [], [], [], [], []
+    for index, detection in _looked_at(source, target, jobs or os.cpu_count() or 1):
+        counts.append(0 if detection is None else int(detection.found.sum()))
+        if detection is None:
+            ambiguous.append(index)
+        elif counts[-1]:
+            seen.append(index)
+            valid.append(detection.found)
+            uv.append(np.where(detection.found[:, None], detection.uv, 0.0))
+        if progress is not None:
+            progress(len(counts), source.n_frames)
+    if not seen:
+        raise InputError(
+            f"{source.path}: the target is in none of the {len(counts)} frames. Is it the right "
+            "target, in focus, and large enough in the picture?"
+        )
+    observations = Observations(
+        target, np.array(uv), np.array(valid), source.image_size, np.array(seen)
+    )
+    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous))
+
+
+def _looked_at(
+    source: FrameSource, target: Board, jobs: int
+) -> Iterator[tuple[int, Detection | None]]:
+    """(index, detection) of all frames in order, None of an ambiguous one; few are under way."""
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            frames = iter(source.frames())
+
+            def start(n: int) -> list[tuple[int, Future[Detection | None]]]:
+                return [
+                    (index, pool.submit(detect_usable, target, picture))
+                    for index, picture in islice(frames, n)
+                ]
+
+            waiting = start(2 * jobs)
+            while waiting:
+                index, future = waiting.pop(0)
+                yield index, future.result()
+                waiting += start(1)
+    finally:
+        cv2.setNumThreads(threads)
+
+
+class _Arrays(FrameSource):
+    """Pictures that are in memory already."""
+
+    def __init__(self, pictures: Sequence[NDArray[Any]]) -> None:
+        if len(pictures) == 0:
+            raise InputError("there is no picture: a list of arrays (H, W) or (H, W, 3) is needed.")
+        self.path = Path("the list of pictures")
+        self.n_frames = len(pictures)
+        self._pictures = [self._grey(index, picture) for index, picture in enumerate(pictures)]
+        height, width = self._pictures[0].shape
+        self.image_size = (width, height)
+        for index, picture in enumerate(self._pictures):
+            self._check_size(index, "", (picture.shape[1], picture.shape[0]))
+
+    def _grey(self, index: int, picture: NDArray[Any]) -> Picture:
+        array = np.asarray(picture)
+        fits = array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)
+        if not fits or array.dtype not in (np.uint8, np.uint16):
+            raise InputError(
+                f"picture {index} has shape {array.shape} of {array.dtype}: (H, W) or (H, W, 3) of "
+                "8 or 16 bits is needed."
+            )
+        grey: Any = array if array.ndim == 2 else cv2.cvtColor(array, cv2.COLOR_BGR2GRAY)
+        return np.asarray(grey)
+
+    def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
+        yield from islice(enumerate(self._pictures), start, stop)
