@@ -42,6 +42,7 @@ from influx_wrap.report.score_table import (
     used,
 )
 
+SCRIPTS = ("tables.js", "curves.js", "strips.js")
 CURVE_LEVELS = 2000
 """A curve's points are left out where it rises by less than one of so many levels."""
 SHARE_UNITS = 100_000
@@ -58,7 +59,7 @@ def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Write the page. A video's truth is that of the first evaluation that has it."""
     content = _content(in_order(evaluations))
     title = "Scores of predicted intrinsics"
-    write_text(path, page("scores", title, content, figures=True))
+    write_text(path, page("scores", title, content, figures=True, scripts=SCRIPTS))
 
 
 def _content(evaluations: Sequence[Evaluation]) -> dict[str, object]:
