@@ -8,7 +8,6 @@ is drawn is binned before, and rounded to more digits than a screen can show.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from influx_wrap.formats.influx import LensSettings
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.intrinsics import NAMES, FloatArray, Intrinsics, project
 from influx_wrap.observe.coverage import name_parts
-from influx_wrap.report.page import page
+from influx_wrap.report.page import float32_text, jpeg_url, page
 
 SCRIPTS = ("words.js", "overview.js", "tables.js", "drawings.js", "rollouts.js")
 COVERAGE_COLUMNS = 32
@@ -58,7 +57,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Picture:
+class FootagePicture:
     """A file beside the page, with a small JPEG of it where there is one."""
 
     path: str
@@ -95,7 +94,9 @@ def write_run_page(
     write_text(path, page("run", title, data, figures=True, scripts=SCRIPTS))
 
 
-def cell_data(record: Mapping[str, Any], seen: Seen | str, pictures: Sequence[Picture]) -> Json:
+def cell_data(
+    record: Mapping[str, Any], seen: Seen | str, pictures: Sequence[FootagePicture]
+) -> Json:
     """What the page knows of one experiment.
 
     ``record`` is a ``result.json`` or ``failure.json``; ``seen`` may be a sentence instead,
@@ -233,7 +234,7 @@ def rollouts(reports: Sequence[Mapping[str, Any]], answer: Intrinsics) -> Json |
     return {
         "total": len(reports),
         "numbers": [number for number, _ in found],
-        "apart": base64.b64encode(apart.astype("<f4").tobytes()).decode(),
+        "apart": float32_text(apart),
         "inside": [int(report["inside_fences"]) for _, report in found],
         "fences": np.stack([low - answer.array[:4], high - answer.array[:4]], axis=1).tolist(),
     }
@@ -360,10 +361,10 @@ def _known(records: Sequence[Json], key: str) -> list[str]:
     return [record["cell"][key] for record in records if record["cell"].get(key)]
 
 
-def _picture(picture: Picture) -> list[str]:
+def _picture(picture: FootagePicture) -> list[str]:
     if picture.jpeg is None:
         return [picture.path]
-    return [picture.path, "data:image/jpeg;base64," + base64.b64encode(picture.jpeg).decode()]
+    return [picture.path, jpeg_url(picture.jpeg)]
 
 
 def _of_all(values: Mapping[str, float]) -> list[float]:

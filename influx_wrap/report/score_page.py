@@ -7,7 +7,6 @@ outlier or a gap of a single frame is still seen.
 
 from __future__ import annotations
 
-import base64
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ from influx_wrap.evaluate.score import (
 )
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.intrinsics import FloatArray
-from influx_wrap.report.page import page
+from influx_wrap.report.page import float32_text, page
 from influx_wrap.report.score_table import (
     FRAMES_HEADING,
     HEADINGS,
@@ -52,7 +51,7 @@ STRIP_BYTES, COLUMN_BYTES = 150, 13
 count."""
 MOST_COLUMNS, FEWEST_COLUMNS = 480, 16
 
-Cell = dict[str, object]
+TableCell = dict[str, object]
 
 
 def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
@@ -108,9 +107,9 @@ def _group(by: str, evaluations: Sequence[Evaluation]) -> dict[str, object]:
     return {"by": one_line(by), "headings": _headings(one_line(by), "Method"), "rows": rows}
 
 
-def _cells(score: Score, is_best: Sequence[bool]) -> list[Cell]:
+def _cells(score: Score, is_best: Sequence[bool]) -> list[TableCell]:
     values = numbers(score)
-    cells: list[Cell] = [
+    cells: list[TableCell] = [
         {"text": shown(value), "key": _key(value), "best": best}
         for value, best in zip(values, is_best, strict=True)
     ]
@@ -119,7 +118,7 @@ def _cells(score: Score, is_best: Sequence[bool]) -> list[Cell]:
     return [*cells, {"text": frames_shown(score), "key": _key(share)}]
 
 
-def _method(place: int, evaluation: Evaluation, note: str = "") -> Cell:
+def _method(place: int, evaluation: Evaluation, note: str = "") -> TableCell:
     name = one_line(evaluation.method)
     return {"text": name, "key": name, "note": note, "method": place}
 
@@ -230,10 +229,7 @@ def _low_high(values: FloatArray, column: IntArray, n: int) -> list[str]:
     np.fmin.at(low, column, values)
     np.fmax.at(high, column, values)
     largest = float(np.finfo(np.float32).max)
-    return [
-        base64.b64encode(np.clip(ends, -largest, largest).astype("<f4").tobytes()).decode()
-        for ends in (low, high)
-    ]
+    return [float32_text(np.clip(ends, -largest, largest)) for ends in (low, high)]
 
 
 def _key(value: float) -> float | None:

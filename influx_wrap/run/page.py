@@ -34,7 +34,7 @@ from influx_wrap.formats.influx import LensSettings, read_lens_settings
 from influx_wrap.model.intrinsics import FloatArray, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, bow_basis
-from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
+from influx_wrap.report.run_page import FootagePicture, Seen, cell_data, write_run_page
 from influx_wrap.run.campaign import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace, file_hash
@@ -231,11 +231,11 @@ def _seen(task: _Task, record: Mapping[str, Any]) -> Seen | str:
         return f"Residuals and coverage are not known: {reason}."
 
 
-def _pictures(task: _Task) -> list[Picture]:
+def _pictures(task: _Task) -> list[FootagePicture]:
     """What footage left in the run's folder; the contact sheet as a small picture, too."""
     there = [name for name in (*FIGURES, REVIEW_PAGE) if (task.beside / name).exists()]
     return [
-        Picture(
+        FootagePicture(
             f"data/{task.cell}/{name}",
             _small(task.beside / name) if name == CONTACT_PNG else None,
         )

@@ -54,7 +54,7 @@ from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.report.kalibr_report import write_report
+from influx_wrap.report.kalibr_report import write_kalibr_report
 
 NAME = "kalibr_calibrate_cameras"
 FOCAL_VARIABLE, SEED_VARIABLE = "FOCAL_LENGTH_GUESS", "INFLUX_SEED"
@@ -198,7 +198,7 @@ def _work(arguments: Sequence[str]) -> None:
         camchain_text(calibration.intrinsics.array, calibration.image_size, topic),
     )
     write_results(files.results, results, target)
-    write_report(files.report, seen.observations, calibration, poses, topic)
+    write_kalibr_report(files.report, seen.observations, calibration, poses, topic)
     written = [files.camchain, files.results, files.report]
     if options.export_poses:
         write_poses(files.poses, seen.times_ns, poses)
