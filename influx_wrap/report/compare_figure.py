@@ -13,8 +13,7 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Plan
 from influx_wrap.report.grid import (
     draw_map,
-    draw_target_border,
-    frame_grid,
+    label_panels,
     map_legend,
     save_figure,
 )
@@ -44,14 +43,11 @@ def draw_errors(plan: Plan, results: Mapping[str, Sequence[CellResult]], path: P
         for axes, name in zip(row, SHOWN, strict=True):
             errors = {cell.cell: cell.error_percent(name) for cell in cells}
             values = {cell: abs(error) for cell, error in errors.items() if error is not None}
-            draw_map(axes, plan, values, failed, norm, numbers=False)
-            draw_target_border(axes, plan)
-            frame_grid(axes, plan, labels=False)
+            draw_map(axes, plan, values, failed, norm, numbers=False, labels=False)
             axes.tick_params(axis="x", labelrotation=90, labelsize=8)
             axes.tick_params(axis="y", labelsize=8)
             axes.set_title(f"{recipe}: {name}")
-    figure.supxlabel("focus distance FD (m)")
-    figure.supylabel("lens focal length LFL (mm)")
+    label_panels(figure)
     figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=panels, label="%", extend="both", pad=0.01)
     map_legend(figure, plan, failed=any_failed)
     save_figure(figure, path)

@@ -16,7 +16,7 @@ from influx_wrap.report.style import INK, QUIET, SERIES, new_figure, styled
 
 # Far is darker, and has another marker.
 LAYER_COLOURS, LAYER_MARKERS = ("#56b4e9", SERIES[0]), ("o", "D")
-PATH_COLOUR = SERIES[1]
+FLIGHT_COLOUR = SERIES[1]
 GROUND_COLOUR = "#6b4f2a"
 
 
@@ -84,7 +84,7 @@ def _draw_side(axes: Axes, mission: Mission) -> None:
 
 
 def _draw_path(axes: Axes, x: FloatArray, y: FloatArray) -> None:
-    axes.plot(x, y, color=PATH_COLOUR, linewidth=1.3, label="path", zorder=1.5)
+    axes.plot(x, y, color=FLIGHT_COLOUR, linewidth=1.3, label="path", zorder=1.5)
 
 
 def _draw_points(

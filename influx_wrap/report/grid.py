@@ -19,6 +19,8 @@ from influx_wrap.formats.files import write_bytes
 from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.report.style import EMPTY_COLOUR, ERROR_RAMP, FAILED_STYLE, INK, MARK
 
+FD_LABEL, LFL_LABEL = "focus distance FD (m)", "lens focal length LFL (mm)"
+
 # Blue stands out from all of the ramp's yellows and browns for every kind of colour vision, and
 # its white rim does in a print without colours.
 BORDER_STYLE: dict[str, Any] = {
@@ -37,10 +39,16 @@ def frame_grid(axes: Axes, plan: Plan, *, labels: bool = True) -> None:
     axes.set_xticks(range(n_cols), [f"{fd:.2f}" for fd in plan.fd_m])
     axes.set_yticks(range(n_rows), [f"{lfl:g}" for lfl in plan.lfl_mm])
     if labels:
-        axes.set_xlabel("focus distance FD (m)")
-        axes.set_ylabel("lens focal length LFL (mm)")
+        axes.set_xlabel(FD_LABEL)
+        axes.set_ylabel(LFL_LABEL)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def label_panels(figure: Figure) -> None:
+    """Name the axes of LFL x FD planes side by side once for all of them."""
+    figure.supxlabel(FD_LABEL)
+    figure.supylabel(LFL_LABEL)
 
 
 def fill_cell(axes: Axes, cell: Cell, colour: str, text: str = "", size: float = 10) -> None:
@@ -61,8 +69,12 @@ def draw_map(
     norm: LogNorm,
     *,
     numbers: bool,
+    labels: bool,
 ) -> None:
-    """Colour the plan's cells by positive values; failed ones are hatched and crossed."""
+    """The plan's grid, its cells coloured by positive values; failed ones are hatched and crossed.
+
+    ``numbers`` are written into the cells, ``labels`` at the axes.
+    """
     for cell in plan.cells:
         if cell.name in failed:
             corner = (cell.focus_index - 0.5, cell.zoom_index - 0.5)
@@ -74,9 +86,11 @@ def draw_map(
             fill_cell(axes, cell, to_hex(ERROR_RAMP(norm(value))), text, size=8)
         else:
             fill_cell(axes, cell, EMPTY_COLOUR)
+    _draw_target_border(axes, plan)
+    frame_grid(axes, plan, labels=labels)
 
 
-def draw_target_border(axes: Axes, plan: Plan) -> None:
+def _draw_target_border(axes: Axes, plan: Plan) -> None:
     """A line between cells shot with the drone and cells shot with a board."""
     is_drone = {(cell.zoom_index, cell.focus_index): cell.board is None for cell in plan.cells}
     x: list[float] = []

@@ -9,7 +9,6 @@ import io
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
@@ -19,7 +18,7 @@ from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics, project, unproject
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
-from influx_wrap.report.style import ERROR_RAMP, LINE, QUIET, SERIES, new_figure, styled
+from influx_wrap.report.style import ERROR_RAMP, LINE, SERIES, frame_picture, new_figure, styled
 
 A4_LANDSCAPE_INCHES = (11.69, 8.27)
 USED_COLOUR, UNUSED_COLOUR = SERIES[:2]
@@ -27,7 +26,7 @@ FIELD_COLUMNS = 25
 
 
 @styled
-def write_report(
+def write_kalibr_report(
     path: Path, observations: Observations, calibration: Calibration, poses: FloatArray, topic: str
 ) -> None:
     """Write the PDF; ``poses`` (V, 12) are those of the views for the answer."""
@@ -105,7 +104,7 @@ def _coverage(observations: Observations, used: BoolArray) -> Figure:
     unused = observations.valid & ~used
     axes.plot(*observations.uv[unused].T, "x", color=UNUSED_COLOUR, markersize=3, label="not used")
     axes.plot(*observations.uv[used].T, ".", color=USED_COLOUR, markersize=3, label="used")
-    _as_picture(axes, observations.image_size)
+    frame_picture(axes, observations.image_size, "xy")
     figure.legend(loc="outside lower center", ncols=2)
     return figure
 
@@ -149,16 +148,6 @@ def _distortion(intrinsics: Intrinsics, image_size: tuple[int, int]) -> Figure:
     )
     axes.quiver(*np.moveaxis(pixels, -1, 0), *np.moveaxis(moved, -1, 0), angles="xy", width=0.0015)
     axes.plot(*centre, "+", color=USED_COLOUR, markersize=12)
-    _as_picture(axes, image_size)
+    frame_picture(axes, image_size, "xy")
     figure.colorbar(colours, ax=axes)
     return figure
-
-
-def _as_picture(axes: Axes, image_size: tuple[int, int]) -> None:
-    width, height = image_size
-    axes.set_xlim(-0.5, width - 0.5)
-    axes.set_ylim(height - 0.5, -0.5)
-    axes.set_aspect("equal")
-    axes.spines[:].set(visible=True, color=QUIET)
-    axes.set_xlabel("x (px)")
-    axes.set_ylabel("y (px)")

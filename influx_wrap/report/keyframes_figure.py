@@ -1,7 +1,6 @@
 """What was kept of a recording: counts over time, corners over the picture, a contact sheet.
 
-The contact sheet is put together picture by picture, as they come out of a decoder: only
-the sheet itself is in memory. Its greys are coarse, so that noise does not fill the file.
+The greys of the contact sheet are coarse, so that noise does not fill the file.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import write_bytes
 from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.observe.coverage import MIN_VIEWS, Coverage
 from influx_wrap.observe.detection import as_8_bit
+from influx_wrap.report.contact_sheet import ContactSheet
 from influx_wrap.report.grid import save_figure
 from influx_wrap.report.style import (
     FAILED_STYLE,
@@ -27,6 +26,7 @@ from influx_wrap.report.style import (
     MISSING_STYLE,
     QUIET,
     SERIES,
+    frame_picture,
     new_figure,
     styled,
 )
@@ -39,8 +39,8 @@ SHEET_PIXELS = 3e6
 THUMBNAIL_WIDTH_PX = (120, 320)
 SHEET_WIDTH_PX = 2000
 GREY_STEP = 8
-LABEL_PX, GAP_PX = 18, 6
-_PAPER, _INK, _ORANGE_BGR = 255, 40, (0, 94, 213)
+_SHEET_GAP_PX = 6
+_ORANGE_BGR = (0, 94, 213)
 
 
 @styled
@@ -108,12 +108,7 @@ def draw_coverage(
         corner = col * cell[0] - 0.5, row * cell[1] - 0.5
         style = FAILED_STYLE if n < MIN_VIEWS else MISSING_STYLE
         axes.add_patch(Rectangle(corner, *cell, linewidth=0.6, zorder=0.5, **style))
-    axes.set_xlim(-0.5, width - 0.5)
-    axes.set_ylim(height - 0.5, -0.5)
-    axes.set_aspect("equal")
-    axes.set_xlabel("u (px)")
-    axes.set_ylabel("v (px)")
-    axes.spines[:].set(visible=True, color=QUIET)
+    frame_picture(axes, image_size, "uv")
     axes.set_title(
         f"{len(u)} corners of {len(uv)} views cover {100 * coverage.share:.0f} % of the picture\n"
         f"hatched: fewer than {MIN_VIEWS} views have corners there"
@@ -132,53 +127,40 @@ def draw_contact_sheet(
     corners   by frame, pixels (n, 2) of the corners found in it
     """
     frames = sorted(corners)
-    sheet: _Sheet | None = None
+    sheet: ContactSheet | None = None
     missing = set(frames)
     for frame, picture in pictures:
         if frame not in missing:
             continue
         if sheet is None:
-            sheet = _Sheet(len(frames), picture.shape[1], picture.shape[0])
-        sheet.place(frames.index(frame), frame, as_8_bit(picture), corners[frame])
+            size = _thumbnail_px(len(frames), picture.shape[0] / picture.shape[1])
+            sheet = ContactSheet(
+                len(frames), max(SHEET_WIDTH_PX // (size[0] + _SHEET_GAP_PX), 1), size,
+                label_px=18, baseline_px=5, gap_px=_SHEET_GAP_PX, text_scale=0.42,
+            )  # fmt: skip
+        thumbnail = _thumbnail(as_8_bit(picture), corners[frame], size)
+        sheet.place(frames.index(frame), thumbnail, f"{frame}: {len(corners[frame])} corners")
         missing.discard(frame)
     if sheet is None:
         raise InputError(f"{path}: there is no picture to draw a contact sheet of.")
-    done, data = cv2.imencode(".png", sheet.canvas)
-    if not done:
-        raise InputError(f"{path}: the contact sheet cannot be made a PNG.")
-    write_bytes(path, data.tobytes())
+    sheet.write(path)
     return sorted(missing)
 
 
-class _Sheet:
-    """A canvas (H, W, 3) in OpenCV's order of colours, with a slot for each of n thumbnails."""
+def _thumbnail_px(n: int, aspect: float) -> tuple[int, int]:
+    """Width and height of each of n thumbnails whose heights are ``aspect`` times their widths."""
+    width = int(np.clip(math.sqrt(SHEET_PIXELS / (n * aspect)), *THUMBNAIL_WIDTH_PX))
+    return width, max(round(width * aspect), 1)
 
-    def __init__(self, n: int, width_px: int, height_px: int) -> None:
-        aspect = height_px / width_px
-        wanted = math.sqrt(SHEET_PIXELS / (n * aspect))
-        self.width = int(np.clip(wanted, *THUMBNAIL_WIDTH_PX))
-        self.height = max(round(self.width * aspect), 1)
-        self.cols = min(n, max(SHEET_WIDTH_PX // (self.width + GAP_PX), 1))
-        rows = math.ceil(n / self.cols)
-        size = (
-            rows * (self.height + LABEL_PX + GAP_PX) + GAP_PX,
-            self.cols * (self.width + GAP_PX) + GAP_PX,
-        )
-        self.canvas = np.full((*size, 3), _PAPER, dtype=np.uint8)
 
-    def place(self, slot: int, frame: int, picture: NDArray[np.uint8], corners: FloatArray) -> None:
-        """Draw a picture, its corners and its label."""
-        row, col = divmod(slot, self.cols)
-        top = GAP_PX + row * (self.height + LABEL_PX + GAP_PX)
-        left = GAP_PX + col * (self.width + GAP_PX)
-        small = cv2.resize(picture, (self.width, self.height), interpolation=cv2.INTER_AREA)
-        small = small // GREY_STEP * GREY_STEP + GREY_STEP // 2
-        thumbnail = cv2.cvtColor(small, cv2.COLOR_GRAY2BGR)
-        scale = np.array([self.width / picture.shape[1], self.height / picture.shape[0]])
-        for u, v in np.floor((corners + 0.5) * scale).astype(int).tolist():
-            cv2.circle(thumbnail, (u, v), 1, _ORANGE_BGR, cv2.FILLED)
-        self.canvas[top : top + self.height, left : left + self.width] = thumbnail
-        label = f"{frame}: {len(corners)} corners"
-        place = (left, top + self.height + LABEL_PX - 5)
-        font, grey = cv2.FONT_HERSHEY_SIMPLEX, (_INK, _INK, _INK)
-        cv2.putText(self.canvas, label, place, font, 0.42, grey, 1, cv2.LINE_AA)
+def _thumbnail(
+    picture: NDArray[np.uint8], corners: FloatArray, size: tuple[int, int]
+) -> NDArray[np.uint8]:
+    """(height, width, 3) of ``size`` (width, height), the picture's corners (n, 2) marked."""
+    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    small = small // GREY_STEP * GREY_STEP + GREY_STEP // 2
+    thumbnail = cv2.cvtColor(small, cv2.COLOR_GRAY2BGR)
+    scale = np.array(size) / picture.shape[1::-1]
+    for u, v in np.floor((corners + 0.5) * scale).astype(int).tolist():
+        cv2.circle(thumbnail, (u, v), 1, _ORANGE_BGR, cv2.FILLED)
+    return np.asarray(thumbnail, dtype=np.uint8)

@@ -8,7 +8,6 @@ it, pictures included: it works from a laptop in a field. Saving hands out ``rev
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pairs import REVIEW, REVIEW_COLUMNS, ReviewRow
 from influx_wrap.observe.frames import FrameSource, Picture
-from influx_wrap.report.page import page
+from influx_wrap.report.page import jpeg_url, page
 
 CROP_PX, WIDE_CROP_PX = 192, 448
 WHOLE_WIDTH_PX = 960
@@ -119,4 +118,4 @@ def _data_url(picture: Picture, quality: int) -> str:
     done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not done:
         raise InputError("a picture of the review page cannot be made a JPEG.")
-    return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}"
+    return jpeg_url(data.tobytes())

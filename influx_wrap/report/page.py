@@ -9,11 +9,14 @@ page's own policy forbids it to load anything.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+
+from influx_wrap.model.arrays import FloatArray
 
 BOKEH = ("bokeh.min.js", "bokeh-api.min.js")
 
@@ -54,6 +57,16 @@ def page(
 </body>
 </html>
 """
+
+
+def float32_text(values: FloatArray) -> str:
+    """Numbers in single precision and base64, which ``decoded`` of ``shared/page.js`` reads."""
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def jpeg_url(jpeg: bytes) -> str:
+    """A picture as an address, so that it is in the page."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
 
 
 @cache

@@ -41,8 +41,8 @@ Colour = tuple[int, int, int]
 
 # Those of the pages when they are dark, so that light text is on a dark plate in any picture.
 PLATE: Colour = (0x26, 0x22, 0x1E)
-INK: Colour = (0xEA, 0xE7, 0xE4)
-QUIET: Colour = (0xAB, 0xA2, 0x98)
+PLATE_INK: Colour = (0xEA, 0xE7, 0xE4)
+PLATE_QUIET: Colour = (0xAB, 0xA2, 0x98)
 OPACITY, LINE_OPACITY = 0.9, 0.65
 EMS_ACROSS = 19.0
 LINE_EMS = 1.4
@@ -66,7 +66,7 @@ COLOURS: dict[Standing, Colour] = {
     Standing.EXTRAPOLATED: (0x57, 0x9D, 0xFF),
     Standing.LFL_OUTSIDE: (0xC0, 0x8F, 0xE5),
     Standing.UNUSABLE: (0xC0, 0x8F, 0xE5),
-    Standing.NO_METADATA: QUIET,
+    Standing.NO_METADATA: PLATE_QUIET,
 }
 # Corners of each mark within a unit circle, for those who cannot tell the colours apart.
 _SHAPES: dict[Standing, FloatArray] = {
@@ -237,7 +237,7 @@ def _draw_cross(
     """The principal point, across the lines of the grid that meet there."""
     arms = 0.8 * em_px * np.array([[[-1, -1], [1, 1]], [[-1, 1], [1, -1]]])
     fixed = [_fixed(arm) for arm in arms + np.array([camera.cx, camera.cy])]
-    for shade, width in ((PLATE, 4 * thickness), (INK, 2 * thickness)):
+    for shade, width in ((PLATE, 4 * thickness), (PLATE_INK, 2 * thickness)):
         cv2.polylines(picture, fixed, False, shade, width, cv2.LINE_AA, SHIFT)
 
 
@@ -271,8 +271,8 @@ def _draw_plate(
     draw.text((left + 1.5 * em_px, middle), note.standing.value, colour, font, anchor="lm")
     for label, value in rows:
         middle += LINE_EMS * em_px
-        draw.text((left, middle), label, QUIET, font, anchor="lm")
-        draw.text((left + LABEL_EMS * em_px, middle), value, INK, font, anchor="lm")
+        draw.text((left, middle), label, PLATE_QUIET, font, anchor="lm")
+        draw.text((left + LABEL_EMS * em_px, middle), value, PLATE_INK, font, anchor="lm")
     part[:] = np.asarray(plate)
     mark = _SHAPES[note.standing] * 0.45 * em_px
     mark += (left + 0.5 * em_px, (PADDING_EMS + LINE_EMS / 2) * em_px)

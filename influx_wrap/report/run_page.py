@@ -8,7 +8,6 @@ is drawn is binned before, and rounded to more digits than a screen can show.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from influx_wrap.model.intrinsics import NAMES, Intrinsics, project
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.result import CalibrationResult, Json, RolloutReport, ViewReport
 from influx_wrap.observe.coverage import name_parts
-from influx_wrap.report.page import page
+from influx_wrap.report.page import float32_text, jpeg_url, page
 
 SCRIPTS = ("words.js", "overview.js", "tables.js", "drawings.js", "rollouts.js")
 COVERAGE_COLUMNS = 32
@@ -58,7 +57,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Picture:
+class FootagePicture:
     """A file beside the page, with a small JPEG of it where there is one."""
 
     path: str
@@ -98,7 +97,7 @@ def write_run_page(
     write_text(path, page("run", title, data, figures=True, scripts=SCRIPTS))
 
 
-def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[Picture]) -> Json:
+def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[FootagePicture]) -> Json:
     """What the page knows of one experiment.
 
     ``seen`` may be a sentence instead, which says why the corners are not known.
@@ -234,7 +233,7 @@ def rollouts(reports: Sequence[RolloutReport], answer: Intrinsics) -> Json | Non
     return {
         "total": len(reports),
         "numbers": [number for number, _, _ in found],
-        "apart": base64.b64encode(apart.astype("<f4").tobytes()).decode(),
+        "apart": float32_text(apart),
         "inside": [int(report.inside_fences) for _, report, _ in found],
         "fences": np.stack([low - answer.array[:4], high - answer.array[:4]], axis=1).tolist(),
     }
@@ -357,10 +356,10 @@ def _place(result: CellResult, settings: LensSettings | None) -> list[int] | Non
     return [zoom, focus]
 
 
-def _picture(picture: Picture) -> list[str]:
+def _picture(picture: FootagePicture) -> list[str]:
     if picture.jpeg is None:
         return [picture.path]
-    return [picture.path, "data:image/jpeg;base64," + base64.b64encode(picture.jpeg).decode()]
+    return [picture.path, jpeg_url(picture.jpeg)]
 
 
 def _parts(image_size: tuple[int, int], columns: int) -> tuple[int, int]:

@@ -7,7 +7,6 @@ outlier or a gap of a single frame is still seen.
 
 from __future__ import annotations
 
-import base64
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from influx_wrap.evaluate.histogram import BINS_PER_PX, EpeHistogram
 from influx_wrap.evaluate.score import MEASURES, THRESHOLD_PX, Evaluation, Score, Strip
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.arrays import FloatArray, IntArray
-from influx_wrap.report.page import page
+from influx_wrap.report.page import float32_text, page
 from influx_wrap.report.score_table import (
     FRAMES_HEADING,
     HEADINGS,
@@ -34,6 +33,7 @@ from influx_wrap.report.score_table import (
     used,
 )
 
+SCRIPTS = ("tables.js", "curves.js", "strips.js")
 CURVE_LEVELS = 2000
 """A curve's points are left out where it rises by less than one of so many levels."""
 SHARE_UNITS = 100_000
@@ -43,14 +43,14 @@ STRIP_BYTES, COLUMN_BYTES = 150, 13
 count."""
 MOST_COLUMNS, FEWEST_COLUMNS = 480, 16
 
-Cell = dict[str, object]
+TableCell = dict[str, object]
 
 
 def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Write the page. A video's truth is that of the first evaluation that has it."""
     content = _content(in_order(evaluations))
     title = "Scores of predicted intrinsics"
-    write_text(path, page("scores", title, content, figures=True))
+    write_text(path, page("scores", title, content, figures=True, scripts=SCRIPTS))
 
 
 def _content(evaluations: Sequence[Evaluation]) -> dict[str, object]:
@@ -99,9 +99,9 @@ def _group(by: str, evaluations: Sequence[Evaluation]) -> dict[str, object]:
     return {"by": one_line(by), "headings": _headings(one_line(by), "Method"), "rows": rows}
 
 
-def _cells(score: Score, is_best: Sequence[bool]) -> list[Cell]:
+def _cells(score: Score, is_best: Sequence[bool]) -> list[TableCell]:
     values = numbers(score)
-    cells: list[Cell] = [
+    cells: list[TableCell] = [
         {"text": shown(value), "key": _key(value), "best": best}
         for value, best in zip(values, is_best, strict=True)
     ]
@@ -110,7 +110,7 @@ def _cells(score: Score, is_best: Sequence[bool]) -> list[Cell]:
     return [*cells, {"text": frames_shown(score), "key": _key(share)}]
 
 
-def _method(place: int, evaluation: Evaluation, note: str = "") -> Cell:
+def _method(place: int, evaluation: Evaluation, note: str = "") -> TableCell:
     name = one_line(evaluation.method)
     return {"text": name, "key": name, "note": note, "method": place}
 
@@ -221,10 +221,7 @@ def _low_high(values: FloatArray, column: IntArray, n: int) -> list[str]:
     np.fmin.at(low, column, values)
     np.fmax.at(high, column, values)
     largest = float(np.finfo(np.float32).max)
-    return [
-        base64.b64encode(np.clip(ends, -largest, largest).astype("<f4").tobytes()).decode()
-        for ends in (low, high)
-    ]
+    return [float32_text(np.clip(ends, -largest, largest)) for ends in (low, high)]
 
 
 def _key(value: float) -> float | None:

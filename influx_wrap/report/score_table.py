@@ -25,7 +25,7 @@ HEADINGS = (*(f"% {name} error" for name in MEASURES), f"% EPE < {THRESHOLD_PX} 
 FRAMES_HEADING = "frames predicted"
 NOTHING = "–"
 CSV_NUMBERS = (*(f"{name}_error_percent" for name in MEASURES), f"epe_below_{THRESHOLD_PX}_percent")
-CSV_COLUMNS = (
+SCORE_CSV_COLUMNS = (
     "method", "kind", "by", "value", "frames", "predicted_frames", "pairs", *CSV_NUMBERS,
     *(f"{name}_{end}" for name in CSV_NUMBERS for end in ("low", "high")),
     "points", "n_points", "image_width", "image_height", "subsample",
@@ -77,7 +77,7 @@ def score_csv(evaluations: Sequence[Evaluation]) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    writer.writerow(SCORE_CSV_COLUMNS)
     for evaluation in in_order(evaluations):
         width, height = evaluation.image_size
         for by, value, score in _scores(evaluation):

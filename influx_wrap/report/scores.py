@@ -13,7 +13,7 @@ from influx_wrap import __version__
 from influx_wrap.evaluate.score import MEASURES, THRESHOLD_PX, Evaluation, Score
 from influx_wrap.formats.files import write_json
 
-THRESHOLDS_PX = (1, 3, 10, 30, 100, THRESHOLD_PX, 1000)
+SHOWN_THRESHOLDS_PX = (1, 3, 10, 30, 100, THRESHOLD_PX, 1000)
 PERCENTILES = (5, 25, 50, 75, 95)
 
 
@@ -55,7 +55,7 @@ def _as_json(score: Score) -> dict[str, object]:
             for name, value in zip(MEASURES, score.percent_error.tolist(), strict=True)
         },
         "epe_below": {
-            str(px): _number(100 * score.histogram.share_below(px)) for px in THRESHOLDS_PX
+            str(px): _number(100 * score.histogram.share_below(px)) for px in SHOWN_THRESHOLDS_PX
         },
         "frame_point_pairs": score.histogram.n,
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK, QUIET, LINE = "#1d2327", "#66707a", "#d9dcdf"
@@ -69,3 +70,14 @@ def new_figure(width_in: float, height_in: float, title: str = "") -> Figure:
     if title:
         figure.suptitle(title, x=0.005, ha="left")
     return figure
+
+
+def frame_picture(axes: Axes, image_size: tuple[int, int], names: str) -> None:
+    """Axes as a camera's picture, with two letters as the names of right and down, in pixels."""
+    width, height = image_size
+    axes.set_xlim(-0.5, width - 0.5)
+    axes.set_ylim(height - 0.5, -0.5)
+    axes.set_aspect("equal")
+    axes.spines[:].set(visible=True, color=QUIET)
+    axes.set_xlabel(f"{names[0]} (px)")
+    axes.set_ylabel(f"{names[1]} (px)")

@@ -20,7 +20,7 @@ from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
-from influx_wrap.report.grid import save_figure
+from influx_wrap.report.grid import FD_LABEL, LFL_LABEL, label_panels, save_figure
 from influx_wrap.report.style import (
     DRONE_COLOUR,
     DRONE_MARKER,
@@ -63,8 +63,8 @@ def draw_regions(lookup: Lookup, path: Path) -> None:
         )
     _mark_experiments(axes, table)
     _frame_plane(axes)
-    axes.set_xlabel("focus distance FD (m)")
-    axes.set_ylabel("lens focal length LFL (mm)")
+    axes.set_xlabel(FD_LABEL)
+    axes.set_ylabel(LFL_LABEL)
     axes.set_title(f"{table.lens} on {table.camera}: regions of scheme {lookup.scheme.name}")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     save_figure(figure, path)
@@ -90,8 +90,7 @@ def draw_intrinsics(lookup: Lookup, path: Path) -> None:
         _frame_plane(axes)
         axes.set_title(name + (f" ({unit})" if unit else ""))
         figure.colorbar(mesh, ax=axes)
-    figure.supxlabel("focus distance FD (m)")
-    figure.supylabel("lens focal length LFL (mm)")
+    label_panels(figure)
     save_figure(figure, path)
 
 
@@ -119,8 +118,7 @@ def draw_left_out(table: Table, judgement: Judgement, path: Path) -> None:
         _frame_plane(axes)
         axes.set_title(f"{name} ({'%' if k < 4 else 'absolute'})")
         figure.colorbar(ScalarMappable(norm, ERROR_RAMP), ax=axes).minorticks_off()
-    figure.supxlabel("focus distance FD (m)")
-    figure.supylabel("lens focal length LFL (mm)")
+    label_panels(figure)
     save_figure(figure, path)
 
 

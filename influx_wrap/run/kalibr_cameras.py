@@ -36,7 +36,7 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames
-from influx_wrap.report.kalibr_report import write_report
+from influx_wrap.report.kalibr_report import write_kalibr_report
 from influx_wrap.run.kalibr_corners import Pictures, Watch, detect_all
 
 BAG_SUFFIXES = (".bag", ".db3", ".mcap")
@@ -132,7 +132,7 @@ def calibrate_cameras(request: CamerasRequest, watch: Watch) -> CamerasResult:
     chain = camchain_text(calibration.intrinsics.array, calibration.image_size, request.topic)
     write_text(files.camchain, chain)
     write_results(files.results, results, target)
-    write_report(files.report, seen.observations, calibration, poses, request.topic)
+    write_kalibr_report(files.report, seen.observations, calibration, poses, request.topic)
     if request.export_poses:
         write_poses(files.poses, seen.times_ns, poses)
     return CamerasResult(calibration, results, tuple(paths))

@@ -32,7 +32,7 @@ from influx_wrap.model.pose import transform
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, Json
 from influx_wrap.model.target import bow_basis
-from influx_wrap.report.run_page import Picture, Seen, cell_data, write_run_page
+from influx_wrap.report.run_page import FootagePicture, Seen, cell_data, write_run_page
 from influx_wrap.run.jobs import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace
@@ -207,11 +207,11 @@ def _seen(task: _Task, record: CellRecord) -> Seen | str:
         return f"Residuals and coverage are not known: {reason}."
 
 
-def _pictures(task: _Task) -> list[Picture]:
+def _pictures(task: _Task) -> list[FootagePicture]:
     """What footage left in the run's folder; the contact sheet as a small picture, too."""
     there = [name for name in (*FIGURES, REVIEW_PAGE) if (task.beside / name).exists()]
     return [
-        Picture(
+        FootagePicture(
             f"data/{task.cell}/{name}",
             _small(task.beside / name) if name == CONTACT_PNG else None,
         )

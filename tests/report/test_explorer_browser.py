@@ -356,7 +356,7 @@ def test_leaving_one_out(holes: Lens) -> None:
         assert best is not None
         assert f"{best.judged} of 40 experiments" in tab.inner_text("#left-out-words")
         tab.locator("#left-out-maps").scroll_into_view_if_needed()
-        tab.wait_for_function("() => leftOut.charts.length === 3")
+        tab.wait_for_function("() => leftOutSources.length === 3")
         tab.select_option("#left-out-of", "4")
         tab.locator("#left-out-list summary").click()
         rows = tab.locator("#left-out-list tbody tr")
@@ -683,6 +683,6 @@ def test_accessible(holes: Lens, tmp_path: Path, dark: bool, width: int) -> None
         tab.set_input_files("#file", tmp_path / "clip.csv")
         tab.wait_for_function("() => timeline.chart !== undefined")
         tab.locator("#left-out-maps").scroll_into_view_if_needed()
-        tab.wait_for_function("() => leftOut.charts.length === 3")
+        tab.wait_for_function("() => leftOutSources.length === 3")
         tab.locator("#left-out-list summary").click()
         check_accessible(tab)

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from influx_wrap.model.flashes import Flashes
-from influx_wrap.report.flashes_figure import GAP_PX, TILE_PX, draw_flashes
+from influx_wrap.report.flashes_figure import FLASH_TILE_PX, GAP_PX, draw_flashes
 
 SIZE = (300, 200)
 
@@ -33,15 +33,15 @@ def test_each_flash_is_in_the_middle_of_its_tile(tmp_path):
     missing = draw_flashes(iter(pictures.items()), flashes, tmp_path / "sheet.png")
     assert missing == [44]
     sheet = cv2.imread(str(tmp_path / "sheet.png"))
-    assert sheet.shape[1] == 4 * (TILE_PX + GAP_PX) + GAP_PX
+    assert sheet.shape[1] == 4 * (FLASH_TILE_PX + GAP_PX) + GAP_PX
     for col in range(3):
-        left = GAP_PX + col * (TILE_PX + GAP_PX)
-        tile = sheet[GAP_PX : GAP_PX + TILE_PX, left : left + TILE_PX].astype(int)
+        left = GAP_PX + col * (FLASH_TILE_PX + GAP_PX)
+        tile = sheet[GAP_PX : GAP_PX + FLASH_TILE_PX, left : left + FLASH_TILE_PX].astype(int)
         rows, cols = np.nonzero((tile[..., 2] == 255) & (tile[..., 0] == 0))
-        middle = (TILE_PX - 1) / 2
+        middle = (FLASH_TILE_PX - 1) / 2
         np.testing.assert_allclose([rows.mean(), cols.mean()], middle, atol=1)
         assert len(rows) > 20
-    blank = sheet[GAP_PX : GAP_PX + TILE_PX, -GAP_PX - TILE_PX : -GAP_PX]
+    blank = sheet[GAP_PX : GAP_PX + FLASH_TILE_PX, -GAP_PX - FLASH_TILE_PX : -GAP_PX]
     assert len(np.unique(blank)) == 1
 
 
@@ -50,4 +50,4 @@ def test_many_flashes_take_several_rows(tmp_path):
     black = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)
     assert draw_flashes(((i, black) for i in range(14)), flashes, tmp_path / "sheet.png") == []
     sheet = cv2.imread(str(tmp_path / "sheet.png"))
-    assert sheet.shape[0] > 3 * TILE_PX
+    assert sheet.shape[0] > 3 * FLASH_TILE_PX

@@ -9,7 +9,12 @@ from matplotlib.colors import to_rgb
 
 from influx_wrap.plan.flight import plan_flight
 from influx_wrap.plan.mission import Request, Rules
-from influx_wrap.report.flight_figure import GROUND_COLOUR, LAYER_COLOURS, PATH_COLOUR, draw_flight
+from influx_wrap.report.flight_figure import (
+    FLIGHT_COLOUR,
+    GROUND_COLOUR,
+    LAYER_COLOURS,
+    draw_flight,
+)
 
 
 def share(image: np.ndarray, colour: str) -> float:
@@ -29,5 +34,5 @@ def test_layers_path_and_ground_are_drawn(tmp_path: Path, tilt: float, test_flig
     near, far = (share(image, colour) for colour in LAYER_COLOURS)
     assert far > 1e-3
     assert (near > 1e-3) != test_flight
-    assert share(image, PATH_COLOUR) > 1e-4
+    assert share(image, FLIGHT_COLOUR) > 1e-4
     assert (share(image, GROUND_COLOUR) > 1e-4) == (tilt > 0)

@@ -12,10 +12,10 @@ from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.report.preview import (
     CELLS_ACROSS,
     COLOURS,
-    INK,
     OPACITY,
     PLATE,
-    QUIET,
+    PLATE_INK,
+    PLATE_QUIET,
     FrameNote,
     Standing,
     draw_note,
@@ -179,7 +179,7 @@ def test_the_principal_point_of_a_smaller_picture() -> None:
     camera = Intrinsics(900, 900, 601.0, 501.0)
     drawn = picture(0)
     draw_note(drawn, FrameNote(0, Standing.INTERPOLATED, 35, 2, camera), twice)
-    bright = (drawn == INK).all(axis=2)
+    bright = (drawn == PLATE_INK).all(axis=2)
     bright[:150, :300] = False
     rows, cols = np.nonzero(bright)
     assert (cols.mean(), rows.mean()) == pytest.approx(
@@ -240,7 +240,7 @@ def test_text_is_legible_on_any_picture() -> None:
 
     for grey in (0, 255):
         plate = luminance((1 - OPACITY) * grey + OPACITY * np.array(PLATE))
-        for colour in (INK, QUIET, *COLOURS.values()):
+        for colour in (PLATE_INK, PLATE_QUIET, *COLOURS.values()):
             assert (luminance(np.array(colour)) + 0.05) / (plate + 0.05) >= 4.5
 
 

@@ -25,7 +25,7 @@ NAME, TOPIC = "kalibr_calibrate_cameras", "/cam0/image_raw"
 @pytest.fixture
 def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take longer than all the rest."""
-    monkeypatch.setattr(kalibr_cameras, "write_report", lambda *_: None)
+    monkeypatch.setattr(kalibr_cameras, "write_kalibr_report", lambda *_: None)
 
 
 def of_camera(clip: Path) -> tuple[object, ...]:

@@ -5,9 +5,8 @@
 const cells = { values: [], spread: [], status: [], heads: [] };
 
 function makeAnswers() {
-  cells.heads = lookups.map(({ name }) => make("th", { scope: "col" }, name));
-  const body = make("tbody", {});
-  NAMES.forEach((name, k) => {
+  cells.heads = lookups.map(({ name }) => header("col", name));
+  const rows = NAMES.map((name, k) => {
     const row = lookups.map((lookup) => {
       const value = make("span", { class: "value" }), sigma = make("small", { class: "sigma" });
       const cell = make("td", { "data-scheme": lookup.name, "data-name": name }, value, sigma);
@@ -16,16 +15,15 @@ function makeAnswers() {
     const spread = make("td", {});
     cells.values.push(row);
     cells.spread.push(spread);
-    body.append(make("tr", {}, make("th", { scope: "row" }, name,
-      make("small", {}, UNITS[k])), ...row.map(({ cell }) => cell), spread));
+    return make("tr", {}, header("row", name, make("small", {}, UNITS[k])),
+      ...row.map(({ cell }) => cell), spread);
   });
   cells.status = lookups.map(({ name }) => make("td", { "data-status-of": name }));
-  body.append(make("tr", {}, make("th", { scope: "row" }, "status"), ...cells.status,
-    make("td", {})));
-  byId("answers").append(
-    make("caption", { class: "quiet" }, "Value, and \u00b1 one sigma below it"),
-    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "intrinsic"), ...cells.heads,
-      make("th", { scope: "col" }, "differ by"))), body);
+  rows.push(make("tr", {}, header("row", "status"), ...cells.status, make("td", {})));
+  fill(byId("answers"), [header("col", "intrinsic"), ...cells.heads, header("col", "differ by")],
+    rows);
+  byId("answers").prepend(
+    make("caption", { class: "quiet" }, "Value, and \u00b1 one sigma below it"));
 }
 
 function put(element, text, value) {
@@ -135,8 +133,8 @@ function makePicture() {
     x: { label: "u (px)", range: [-pad, width + pad] },
     y: { label: "v (px)", range: [-pad, height + pad], flipped: true },
   });
-  picture.ideal = chart.source({ xs: [], ys: [] });
-  picture.seen = chart.source({ xs: [], ys: [] });
+  picture.ideal = chart.empty("xs", "ys");
+  picture.seen = chart.empty("xs", "ys");
   const lines = fields("xs", "ys");
   chart.add("multi_line", { ...lines, source: picture.ideal, ...dashes(2, 3) }, { line: "quiet" });
   chart.add("multi_line", { ...lines, source: picture.seen, line_width: 1.5 }, { line: "mark" });
@@ -164,12 +162,10 @@ function drawPicture() {
   const { intrinsics: theta } = query(lookupOf(state.scheme), state.lfl, state.fd);
   drawSeen(theta);
   if (!picture.chart) return;
-  const lines = (places) => ({ xs: places.map((line) => line.map(([u]) => u)),
-    ys: places.map((line) => line.map(([, v]) => v)) });
-  picture.ideal.data = lines(theta ? gridLines : []);
-  if (!theta) { picture.seen.data = lines([]); return; }
+  picture.ideal.data = xysOf(theta ? gridLines : []);
+  if (!theta) { picture.seen.data = xysOf([]); return; }
   const times = Number(byId("enlarged").value), [fx, fy, cx, cy] = theta;
-  picture.seen.data = lines(gridLines.map((line) => line.map(([u, v]) => {
+  picture.seen.data = xysOf(gridLines.map((line) => line.map(([u, v]) => {
     const seen = project(theta, (u - cx) / fx, (v - cy) / fy);
     return seen ? [u + times * (seen[0] - u), v + times * (seen[1] - v)] : [NaN, NaN];
   })));

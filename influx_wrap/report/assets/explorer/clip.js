@@ -40,7 +40,7 @@ function listenForFiles() {
     takeFiles([...byId("file").files]);
     byId("file").value = "";
   });
-  byId("over-time").append(...NAMES.map((_, k) => option(k, withUnit(k))));
+  byId("over-time").append(...NAMES.map((name, k) => new Option(withUnit(name, k), k)));
   byId("over-time").addEventListener("change", drawTimeline);
   byId("frame").addEventListener("input", () => goTo(Number(byId("frame").value)));
   byId("forget").addEventListener("click", () => {
@@ -138,7 +138,7 @@ function drawClip() {
   }
   byId("counts").replaceChildren(...listed);
   const answered = counts[0] + counts[1];
-  byId("clip-words").textContent = answered ? `${clip.name}: ${n} ${n === 1 ? "frame" : "frames"}.`
+  byId("clip-words").textContent = answered ? `${clip.name}: ${plural(n, "frame")}.`
     : `${clip.name}: none of its ${n} frames can be answered. Is this the table of its lens?`;
   byId("frame").max = String(n - 1);
   byId("frame").value = String(place);
@@ -150,7 +150,7 @@ function drawClip() {
 
 function drawPath() {
   if (!plane.chart) return;
-  let parts = plane.path.map(() => ({ x: [], y: [] }));
+  let parts = plane.path.map(() => noRows("x", "y"));
   // Nobody could follow more steps: of a long clip that jumps about, frames are left out.
   if (clip) {
     for (let stride = 1; stride <= clip.frame.length; stride *= 2) {
@@ -166,12 +166,12 @@ function drawPath() {
 function staysOf({ x, y }) {
   const alone = [...x.keys()].filter((k) => Number.isFinite(x[k])
     && !Number.isFinite(x[k - 1]) && !Number.isFinite(x[k + 1]));
-  return { x: alone.map((k) => x[k]), y: alone.map((k) => y[k]) };
+  return xyOf(alone.map((k) => [x[k], y[k]]));
 }
 
 // Lines of interpolated and of extrapolated frames, without steps that nobody sees.
 function pathOf(stride) {
-  const parts = [{ x: [], y: [] }, { x: [], y: [] }], { status } = answersOf(state.scheme);
+  const parts = [noRows("x", "y"), noRows("x", "y")], { status } = answersOf(state.scheme);
   const [from, to] = axis().range, reach = [to - from, vRange[1] - vRange[0]];
   let before = null;
   for (let k = 0; k < clip.frame.length; k += stride) {
@@ -204,11 +204,10 @@ function makeTimeline() {
     label: "Intrinsics over time", height: 260, x: { label: "frame", range: [0, 1] },
     y: { label: "", range: [0, 1] },
   });
-  const empty = () => chart.source({ x: [], y: [] });
   Object.assign(timeline, {
-    chart, lines: [empty(), empty()], bands: chart.source({ xs: [], ys: [] }),
-    gaps: chart.source({ left: [], right: [], bottom: [], top: [], hatch: [] }),
-    now: chart.source({ x0: [], y0: [], x1: [], y1: [] }), at: empty(),
+    chart, lines: [chart.empty("x", "y"), chart.empty("x", "y")], bands: chart.empty("xs", "ys"),
+    gaps: chart.empty("left", "right", "bottom", "top", "hatch"),
+    now: chart.empty("x0", "y0", "x1", "y1"), at: chart.empty("x", "y"),
   });
   const at = fields("x", "y");
   chart.add("patches", { ...fields("xs", "ys"), source: timeline.bands,
@@ -229,12 +228,9 @@ function makeTimeline() {
 }
 
 function nearestFrame(x) {
-  let low = 0, high = clip.frame.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (clip.frame[middle] <= x) low = middle; else high = middle;
-  }
-  return Math.abs(clip.frame[low] - x) <= Math.abs(clip.frame[high] - x) ? low : high;
+  const { frame } = clip, low = placeBelow(x, frame.length, (k) => frame[k]);
+  const high = Math.min(low + 1, frame.length - 1);
+  return Math.abs(frame[low] - x) <= Math.abs(frame[high] - x) ? low : high;
 }
 
 // The clip cut into columns of as many frames: places [first, last] of each, or null where none
@@ -271,7 +267,7 @@ function drawTimeline() {
   const c = NAMES.length, k = Number(byId("over-time").value);
   const { status, values, sigmas } = answersOf(state.scheme), { cut, step } = columnsOf();
   const value = (row) => values[row * c + k];
-  const lines = [{ x: [], y: [] }, { x: [], y: [] }], bands = [], gaps = [];
+  const lines = [noRows("x", "y"), noRows("x", "y")], bands = [], gaps = [];
   let low = Infinity, high = -Infinity, before = [[], []], band = null;
   for (const [number, column] of cut.entries()) {
     const left = clip.frame[0] + number * step - 0.5;
@@ -317,7 +313,7 @@ function drawTimeline() {
   const pad = 0.06 * (high - low) || Math.abs(high) * 1e-3 || 1;
   const range = [low - 2 * pad, high + pad], ends = [clip.frame[0], clip.frame.at(-1)];
   timeline.range = range;
-  timeline.chart.axis("y", { range, label: withUnit(k) });
+  timeline.chart.axis("y", { range, label: withUnit(NAMES[k], k) });
   timeline.chart.axis("x", { range: [ends[0] - 0.5, Math.max(ends[1], ends[0] + 1) + 0.5] });
   timeline.lines.forEach((source, kind) => { source.data = lines[kind]; });
   timeline.bands.data = {
@@ -347,7 +343,7 @@ function drawNow() {
   const value = answersOf(state.scheme).values[place * NAMES.length + k];
   const [from, to] = timeline.range;
   timeline.now.data = { x0: [x], y0: [from], x1: [x], y1: [to] };
-  timeline.at.data = Number.isNaN(value) ? { x: [], y: [] } : { x: [x], y: [value] };
+  timeline.at.data = xyOf(Number.isNaN(value) ? [] : [[x, value]]);
 }
 
 /* Walking through it */

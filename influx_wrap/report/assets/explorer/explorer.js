@@ -152,7 +152,7 @@ function begin() {
   byId("title").textContent = `${data.lens} on ${data.camera}`;
   const range = isColumn ? `${short(leastLfl)} mm only`
     : `${short(leastLfl)} to ${short(mostLfl)} mm`;
-  byId("about").textContent = `${n} ${n === 1 ? "experiment" : "experiments"}, LFL ${range}, FD `
+  byId("about").textContent = `${plural(n, "experiment")}, LFL ${range}, FD `
     + `${n === 1 ? metres(nearest) : `${short(nearest)} to ${metres(farthest)}`}, ${width} \u00d7 `
     + `${height} px`;
   byId("foot").textContent = `influx_wrap ${data.version}. Pixel (0, 0) is the centre of the `
@@ -163,16 +163,16 @@ function begin() {
     : `${unknown === n ? "No experiment has" : `${unknown} of ${n} experiments do not have`} a `
       + "covariance: for these, sigma says how far interpolation may be off, but not measurement.";
   const group = (label, kind, words) => {
-    const element = make("optgroup", { label });
-    element.append(...NAMES.map((name, k) => option(`${kind}-${k}`, words(name))));
-    return element;
+    const options = NAMES.map((name, k) => new Option(words(name), `${kind}-${k}`));
+    return make("optgroup", { label }, ...options);
   };
   byId("show").append(group("Intrinsics", "value", (name) => name),
     group("Sigma", "sigma", (name) => `sigma of ${name}`),
     group("Leave-one-out", "left", (name) => `leave-one-out error of ${name}`),
-    option("none", "regions only"));
-  byId("scheme").append(...lookups.map(({ name }) => option(name, name)));
-  byId("experiment").append(option("", NONE), ...data.names.map((name) => option(name, name)));
+    new Option("regions only", "none"));
+  byId("scheme").append(...lookups.map(({ name }) => new Option(name, name)));
+  byId("experiment").append(new Option(NONE, ""),
+    ...data.names.map((name) => new Option(name, name)));
   recall();
   makeAnswers();
   makeLeftOut();
@@ -203,28 +203,20 @@ function listen() {
   byId("pin").addEventListener("click", () => setPinned(!state.pinned));
   byId("enlarged").addEventListener("change", drawPicture);
   byId("plane-keys").addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const size = event.shiftKey ? 0.05 : 0.005;
-    const move = { ArrowLeft: [-size, 0], ArrowRight: [size, 0], ArrowUp: [0, size],
-      ArrowDown: [0, -size] }[event.key];
-    if (!move) return;
+    const arrow = arrowOf(event), size = event.shiftKey ? 0.05 : 0.005;
+    if (!arrow) return;
     event.preventDefault();
-    step(...move);
+    step(size * arrow[0], -size * arrow[1]);
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("select, input:not([type=range])")) return;
-    const acts = {
-      n: () => nextExperiment(1), p: () => nextExperiment(-1),
-      s: () => choose({ scheme: lookups[(lookups.indexOf(lookupOf(state.scheme)) + 1)
-        % lookups.length].name }),
-      a: () => choose({ axis: state.axis === "log" ? "inverse" : "log" }),
-      Escape: () => { if (state.pinned) setPinned(false); },
-      ",": () => walk(-1), ".": () => walk(1), "<": () => walk(-25), ">": () => walk(25),
-    };
-    // What these keys write with Shift is another sign on other keyboards.
-    const far = event.shiftKey && { Comma: "<", Period: ">" }[event.code];
-    (acts[event.key] ?? acts[far])?.();
+  const back = () => walk(-25), on = () => walk(25);
+  onKeys({
+    n: () => nextExperiment(1), p: () => nextExperiment(-1),
+    s: () => choose({ scheme: lookups[(lookups.indexOf(lookupOf(state.scheme)) + 1)
+      % lookups.length].name }),
+    a: () => choose({ axis: state.axis === "log" ? "inverse" : "log" }),
+    Escape: () => { if (state.pinned) setPinned(false); },
+    ",": () => walk(-1), ".": () => walk(1), "<": back, ">": on, "Shift+Comma": back,
+    "Shift+Period": on,
   });
   addEventListener("hashchange", () => {
     if (location.hash === remembered) return;

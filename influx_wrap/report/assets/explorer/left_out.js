@@ -1,6 +1,6 @@
 // The lens explorer's leave-one-out errors: a table of all schemes and a map of each.
 
-const leftOut = { charts: [], sources: [] };
+const leftOutSources = [];
 
 function makeLeftOut() {
   if (data.favoured === null) {
@@ -14,12 +14,12 @@ function makeLeftOut() {
   const { judged } = lookupOf(data.favoured).leftOut;
   byId("left-out-words").textContent = `Others enclose ${judged} of ${data.names.length} `
     + `experiments, and predict them. This lens's own data favour ${data.favoured}${better}`;
-  const heads = NAMES.map((name, k) => make("th", { scope: "col" }, name + (k < 4 ? " %" : "")));
+  const heads = NAMES.map((name, k) => header("col", name + (k < 4 ? " %" : "")));
   const rows = lookups.flatMap(({ name, leftOut: judgement }) => [
     ["median", judgement.median], ["largest", judgement.largest], ["in 1 sigma", judgement.within],
   ].map(([kind, values], line) => make("tr", {},
     ...(line ? [] : [make("th", { scope: "rowgroup", rowspan: "3" }, name)]),
-    make("th", { scope: "row" }, kind),
+    header("row", kind),
     ...NAMES.map((_, k) => {
       const cell = make("td", { "data-scheme": name, "data-kind": kind });
       // A scheme may enclose no experiment where others do.
@@ -27,9 +27,8 @@ function makeLeftOut() {
       put(cell, cellText(kind, value, k), value);
       return cell;
     }))));
-  byId("left-out-table").append(make("thead", {}, make("tr", {}, make("th", { scope: "col" },
-    "scheme"), make("th", { scope: "col" }, "error"), ...heads)), make("tbody", {}, ...rows));
-  byId("left-out-of").append(...NAMES.map((name, k) => option(k, name)));
+  fill(byId("left-out-table"), [header("col", "scheme"), header("col", "error"), ...heads], rows);
+  byId("left-out-of").append(...NAMES.map((name, k) => new Option(name, k)));
   byId("left-out-of").addEventListener("change", drawLeftOut);
   byId("left-out-list").addEventListener("toggle", drawLeftOutList);
   whenSeen(byId("left-out-maps"), makeMaps);
@@ -53,11 +52,10 @@ function makeMaps() {
       y: { label: "LFL (mm)", range: heights, ticks: apart(ticks.y, heights, 9) },
       hover: [["", "@name"], ["error", "@words"]],
     });
-    const source = chart.source({ x: [], y: [] });
+    const source = chart.empty("x", "y");
     chart.add("scatter", { ...fields("x", "y", "marker", "size"), fill_color: { field: "fill" },
       source }, { line: "ink" });
-    leftOut.charts.push(chart);
-    leftOut.sources.push(source);
+    leftOutSources.push(source);
   }
   drawLeftOut();
 }
@@ -66,7 +64,7 @@ function drawLeftOut() {
   const k = Number(byId("left-out-of").value), unit = k < 4 ? " %" : "";
   const errors = lookups.map((lookup) => errorsOf(lookup, k));
   const scale = colourScale(errors.flat(), true);
-  leftOut.sources.forEach((source, number) => {
+  leftOutSources.forEach((source, number) => {
     const own = errors[number];
     source.data = {
       x: data.fd.map((fd) => axes.inverse.u(fd)), y: data.lfl.map(Math.log), name: data.names,
@@ -90,15 +88,15 @@ function drawLeftOutList() {
   if (!byId("left-out-list").open) return;
   const k = Number(byId("left-out-of").value), unit = k < 4 ? ", %" : "";
   const rows = experiments.map(({ name, row, lfl, fd, target }) => make("tr", {},
-    make("th", { scope: "row" }, name), make("td", {}, target), make("td", {}, short(lfl)),
+    header("row", name), make("td", {}, target), make("td", {}, short(lfl)),
     make("td", {}, short(fd)), ...lookups.map((lookup, scheme) => {
       const error = lookup.leftOut.errors[row][k];
       return error === null ? make("td", {}, NONE)
         : make("td", {}, small(error, 3), make("small", {}, predictedBy(scheme, row)));
     })));
   const heads = ["experiment", "target", "LFL (mm)", "FD (m)", ...lookups.map(({ name }) => name)];
-  byId("left-out-list").querySelector(".wide").replaceChildren(make("table", {},
-    make("caption", { class: "quiet" }, `Leave-one-out errors of ${NAMES[k]}${unit}`),
-    make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, ...rows)));
+  const table = byId("left-out-list").querySelector("table");
+  fill(table, heads.map((head) => header("col", head)), rows);
+  table.prepend(make("caption", { class: "quiet" },
+    `Leave-one-out errors of ${NAMES[k]}${unit}`));
 }

@@ -1,9 +1,6 @@
 // The lens explorer: the lens, what is looked at, and how settings become text and places.
 
-const byId = (id) => document.getElementById(id);
-const NAMES = data.intrinsics, UNITS = NAMES.map((_, k) => (k < 4 ? "px" : ""));
-const DIGITS = [2, 2, 2, 2, 6, 6, 7, 7];
-const NONE = "\u2013";
+const NAMES = data.intrinsics, DIGITS = [2, 2, 2, 2, 6, 6, 7, 7];
 const lookups = data.schemes.map((scheme) => makeLookup(scheme, data));
 const lookupOf = (name) => lookups.find((lookup) => lookup.name === name);
 const columns = lookups[0].columns.lfl;
@@ -21,23 +18,10 @@ const state = {
 
 /* Numbers and settings as text */
 
-const withUnit = (k) => NAMES[k] + (UNITS[k] && ` (${UNITS[k]})`);
 const fdText = (fd) => (fd === Infinity ? "inf" : String(fd));
 const metres = (fd, digits = 4) => (fd === Infinity ? "\u221e" : `${short(fd, digits)} m`);
 const short = (value, digits = 4) => String(Number(value.toPrecision(digits)));
-
-function small(value, digits = 2) {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size < 1e-4 || size >= 1e6) return value.toExponential(digits - 1).replace("e+", "e");
-  return value.toFixed(Math.max(digits - 1 - Math.floor(Math.log10(size)), 0));
-}
-
-// What of a source a glyph takes by the same name, and a line's dashes, as Bokeh wants them.
-const fields = (...names) => Object.fromEntries(names.map((name) => [name, { field: name }]));
-const dashes = (...lengths) => ({ line_dash: { value: lengths } });
-
-function option(value, text) { return make("option", { value }, text); }
+const small = (value, digits = 2) => significant(value, digits, 1e-4).replace("e+", "e");
 
 /* The plane: u grows with focus distance, v with focal length */
 

@@ -50,11 +50,7 @@ function interpolate(x, points) {
   const last = points.length - 1;
   if (x < points[0][0]) return points[0][1];
   if (x >= points[last][0]) return points[last][1];
-  let low = 0, high = last;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (points[middle][0] <= x) low = middle; else high = middle;
-  }
+  const low = placeBelow(x, points.length, (k) => points[k][0]);
   const [x0, y0] = points[low], [x1, y1] = points[low + 1];
   return x === x0 ? y0 : (y1 - y0) / (x1 - x0) * (x - x0) + y0;
 }
@@ -111,7 +107,7 @@ function locate(lookup, x, y) {
   return found;
 }
 
-function binOf(at) { return Math.min(Math.max(Math.trunc(at), 0), BINS - 1); }
+function binOf(at) { return clamp(Math.trunc(at), 0, BINS - 1); }
 
 // The regions that touch a bin, in their order.
 function candidates(lookup, i, j) {
@@ -170,9 +166,9 @@ function extrapolatedCflMm(lookup, lfl, fd) {
   const { lfl: columns, effective } = lookup.columns;
   let right = columns.findIndex((column) => column >= lfl);
   if (right < 0) right = columns.length - 1;
-  right = Math.min(Math.max(right, columns.length > 1 ? 1 : 0), columns.length - 1);
+  right = clamp(right, columns.length > 1 ? 1 : 0, columns.length - 1);
   const left = Math.max(right - 1, 0), width = columns[right] - columns[left];
-  const share = width > 0 ? Math.min(Math.max((lfl - columns[left]) / width, 0), 1) : 0;
+  const share = width > 0 ? clamp((lfl - columns[left]) / width, 0, 1) : 0;
   if (lookup.isThinLens) {
     return cflMm((1 - share) * effective[left] + share * effective[right], fd);
   }
@@ -188,11 +184,11 @@ function query(lookup, lfl, fd) {
   if (lfl < least * (1 - LFL_TOLERANCE) || lfl > most * (1 + LFL_TOLERANCE)) {
     return nothing(STATUS.LFL_OUTSIDE);
   }
-  const x = Math.min(Math.max(lfl, least), most), y = toY(lookup, fd);
+  const x = clamp(lfl, least, most), y = toY(lookup, fd);
   const [low, high] = rangeOfY(lookup, x);
   const slack = 1e-12 * (Math.abs(low) + Math.abs(high));
   const inside = y >= low - slack && y <= high + slack;
-  const nearest = Math.min(Math.max(y, low), high);
+  const nearest = clamp(y, low, high);
   const found = locate(lookup, x, nearest);
   if (found === null) return nothing(STATUS.UNUSABLE);
   const corners = lookup.regions[found.region];
@@ -328,7 +324,7 @@ function fieldOfView(theta, [width, height]) {
 
 // How far distortion moves what is seen within the picture, at most, in px, from where a camera
 // without it shows the same; and whether some of the picture is beyond the fold.
-function displacement(theta, [width, height], steps = 32) {
+function displacement(theta, [width, height], steps) {
   let largest = 0, folds = false;
   for (let i = 0; i <= steps; i += 1) {
     for (let j = 0; j <= steps; j += 1) {

@@ -12,14 +12,13 @@ function makePlane() {
   });
   Object.assign(plane, {
     chart, raster: chart.source({ image: raster([NaN], 1, 1), x: [0], y: [0], dw: [1], dh: [1] }),
-    zones: chart.source({ xs: [], ys: [] }), quads: chart.source({ xs: [], ys: [] }),
-    triangles: chart.source({ xs: [], ys: [] }),
-    path: ["inside", "beyond"].map(() => chart.source({ x: [], y: [] })),
-    stays: ["inside", "beyond"].map(() => chart.source({ x: [], y: [] })),
-    experiments: chart.source({ x: [], y: [], marker: [], fill: [], size: [] }),
-    spokes: chart.source({ x0: [], y0: [], x1: [], y1: [] }),
-    vertices: chart.source({ x: [], y: [], size: [] }), cursor: chart.source({ x: [], y: [] }),
-    cross: chart.source({ x0: [], y0: [], x1: [], y1: [] }),
+    zones: chart.empty("xs", "ys"), quads: chart.empty("xs", "ys"),
+    triangles: chart.empty("xs", "ys"),
+    path: ["inside", "beyond"].map(() => chart.empty("x", "y")),
+    stays: ["inside", "beyond"].map(() => chart.empty("x", "y")),
+    experiments: chart.empty("x", "y", "marker", "fill", "size"),
+    spokes: chart.empty("x0", "y0", "x1", "y1"), vertices: chart.empty("x", "y", "size"),
+    cursor: chart.empty("x", "y"), cross: chart.empty("x0", "y0", "x1", "y1"),
   });
   const at = fields("x", "y"), lines = fields("xs", "ys");
   const from = fields("x0", "y0", "x1", "y1");
@@ -83,7 +82,7 @@ function drawPlane() {
 
 function drawRegions() {
   const lookup = lookupOf(state.scheme);
-  const kinds = { quads: { xs: [], ys: [] }, triangles: { xs: [], ys: [] } };
+  const quads = [], triangles = [];
   const done = new Set();
   for (const corners of lookup.regions) {
     const own = corners.filter((row) => row >= 0), isQuad = own.length === 4;
@@ -91,14 +90,12 @@ function drawRegions() {
       const other = own[(k + 1) % own.length], key = [row, other].sort((a, b) => a - b).join();
       if (row === other || done.has(key)) return;
       done.add(key);
-      const line = edge(lookup, lookup.places[row], lookup.places[other]);
-      const kind = isQuad || own.length < 3 ? kinds.quads : kinds.triangles;
-      kind.xs.push(line.map(([u]) => u));
-      kind.ys.push(line.map(([, v]) => v));
+      const kind = isQuad || own.length < 3 ? quads : triangles;
+      kind.push(edge(lookup, lookup.places[row], lookup.places[other]));
     });
   }
-  plane.quads.data = kinds.quads;
-  plane.triangles.data = kinds.triangles;
+  plane.quads.data = xysOf(quads);
+  plane.triangles.data = xysOf(triangles);
   const zones = { xs: [], ys: [] };
   const steps = Array.from({ length: 61 }, (_, k) => (isColumn ? columns[0]
     : leastLfl * (mostLfl / leastLfl) ** (k / 60)));
@@ -186,7 +183,7 @@ function drawHeat() {
   const at = experiments.map(({ lfl, fd }) => toPlane(isColumn ? columns[0] : lfl, fd));
   const colours = errors && scale ? errors.map((error) => errorColour(scale, error)) : null;
   plane.experiments.data = {
-    x: at.map(([u]) => u), y: at.map(([, v]) => v),
+    ...xyOf(at),
     marker: experiments.map(({ target }, row) => (errors && Number.isNaN(errors[row]) ? "x"
       : target === "drone" ? "triangle" : "square")),
     size: experiments.map((_, row) => (!errors ? 7 : Number.isNaN(errors[row]) ? 6 : 13)),
@@ -208,7 +205,7 @@ function errorsOf(lookup, k) { return lookup.leftOut.errors.map((row) => row[k] 
 function errorColour(scale, error) {
   if (Number.isNaN(error)) return null;
   const share = (scale.place(error) - scale.from) / (scale.to - scale.from);
-  return ramp("error")[Math.round(255 * clamp(share, 0, 1))];
+  return shade(ramp("error"), share);
 }
 
 function unitOf({ kind, k }) {
@@ -236,14 +233,14 @@ function drawCursor() {
   const answer = query(lookupOf(state.scheme), state.lfl, state.fd);
   const known = state.lfl > 0 && state.fd > 0;
   const [u, v] = known ? toPlane(state.lfl, state.fd) : [NaN, NaN];
-  plane.cursor.data = known ? { x: [u], y: [v] } : { x: [], y: [] };
+  plane.cursor.data = xyOf(known ? [[u, v]] : []);
   plane.cross.data = known ? {
     x0: [axis().range[0], u], x1: [axis().range[1], u], y0: [v, vRange[0]], y1: [v, vRange[1]],
-  } : { x0: [], y0: [], x1: [], y1: [] };
+  } : noRows("x0", "y0", "x1", "y1");
   const at = answer.vertices.map((row) => toPlane(isColumn ? columns[0] : data.lfl[row],
     data.fd[row]));
-  const [ax, ay] = [at.map(([x]) => x), at.map(([, y]) => y)];
-  plane.vertices.data = { x: ax, y: ay,
+  const { x, y } = xyOf(at);
+  plane.vertices.data = { x, y,
     size: answer.weights.map((weight) => 7 + 22 * Math.sqrt(clamp(weight, 0, 1))) };
-  plane.spokes.data = { x0: at.map(() => u), y0: at.map(() => v), x1: ax, y1: ay };
+  plane.spokes.data = { x0: at.map(() => u), y0: at.map(() => v), x1: x, y1: y };
 }

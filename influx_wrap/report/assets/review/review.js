@@ -1,6 +1,7 @@
+// The review of a flight's flashes: a card for each, and review.csv of what was decided.
+
 const [WIDTH, HEIGHT] = data.size;
 const cards = data.cards.map((card) => ({ ...card }));
-const elements = [];
 let changed = false;
 
 function pictureOf(card) {
@@ -77,11 +78,8 @@ function conflicts() {
 function view(card, kind) {
   const box = make("div", { class: "view", "data-kind": kind });
   const image = make("img", { alt: "", draggable: "false" });
-  const cross = document.createElementNS(SVG, "svg");
-  cross.setAttribute("preserveAspectRatio", "none");
-  const lines = [0, 1, 2, 3].map(() => document.createElementNS(SVG, "line"));
-  const circle = document.createElementNS(SVG, "ellipse");
-  cross.append(...lines, circle);
+  const lines = [0, 1, 2, 3].map(() => makeSvg("line", {})), circle = makeSvg("ellipse", {});
+  const cross = makeSvg("svg", { preserveAspectRatio: "none" }, ...lines, circle);
   box.append(image, cross);
   const put = (event) => {
     const area = areaOf(card, kind);
@@ -129,10 +127,8 @@ function drawView(card, shown) {
   shown.cross.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   shown.circle.setAttribute("display", card.guess && !card.uv ? "inline" : "none");
   if (card.guess) {
-    shown.circle.setAttribute("cx", card.guess[0] - area.left + 0.5);
-    shown.circle.setAttribute("cy", card.guess[1] - area.top + 0.5);
-    shown.circle.setAttribute("rx", area.width / 20);
-    shown.circle.setAttribute("ry", area.width / 20);
+    setAll(shown.circle, { cx: card.guess[0] - area.left + 0.5, cy: card.guess[1] - area.top + 0.5,
+      rx: area.width / 20, ry: area.width / 20 });
   }
   const lines = shown.lines;
   for (const line of lines) line.setAttribute("display", card.uv ? "inline" : "none");
@@ -140,15 +136,14 @@ function drawView(card, shown) {
   const x = card.uv[0] - area.left + 0.5, y = card.uv[1] - area.top + 0.5;
   const gap = area.width / 60, reach = area.width / 12;
   [[1, 0], [-1, 0], [0, 1], [0, -1]].forEach(([dx, dy], k) => {
-    lines[k].setAttribute("x1", x + dx * gap); lines[k].setAttribute("y1", y + dy * gap);
-    lines[k].setAttribute("x2", x + dx * reach); lines[k].setAttribute("y2", y + dy * reach);
+    setAll(lines[k], { x1: x + dx * gap, y1: y + dy * gap, x2: x + dx * reach,
+      y2: y + dy * reach });
   });
 }
 
 function build(card, number) {
   const views = [view(card, "crop"), view(card, "whole")];
-  const note = make("p", { class: "note" });
-  note.textContent = card.note;
+  const note = make("p", { class: "note" }, card.note);
   const conflict = make("p", { class: "note" });
   const where = make("span", { class: "number", "data-field": "centre" });
   const frame = make("span", { class: "number", "data-field": "frame" });
@@ -168,11 +163,11 @@ function build(card, number) {
     button.addEventListener("click", () => { setAction(card, action); draw(); });
     return button;
   });
-  const heading = make("h2", { id: `heading-${number}` });
-  heading.textContent = card.flash ? `Flash detected in frame ${card.flash}`
-    : `No flash detected for reading ${card.reading}`;
+  const heading = make("h2", { id: `heading-${number}` },
+    card.flash ? `Flash detected in frame ${card.flash}`
+      : `No flash detected for reading ${card.reading}`);
   const section = make("div", { class: "card", role: "group", tabindex: "0",
-    "aria-labelledby": heading.id, "data-card": number },
+    "aria-labelledby": heading.id },
     make("div", { class: "views" }, ...views.map((shown) => shown.box)),
     make("div", { class: "side" }, heading, note, conflict,
       make("p", {}, make("label", { class: "of", for: choice.id }, "Reading"), choice),
@@ -180,22 +175,18 @@ function build(card, number) {
       make("p", {}, make("span", { class: "of" }, "Centre"), where),
       make("p", {}, ...actions.flatMap((button) => [button, " "]))));
   section.addEventListener("keydown", (event) => key(event, card));
-  section.addEventListener("focus", () => {
-    history.replaceState(null, "", `#card-${number + 1}`);
-  });
+  addressOnFocus(section, `card-${number + 1}`);
   return { section, views, where, frame, choice, actions, conflict };
 }
 
 function key(event, card) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.tagName === "SELECT") return;
+  if (isTaken(event)) return;
   if (event.key === "Enter" && event.target.tagName === "BUTTON") return;
-  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  const step = event.shiftKey ? 5 : 0.25;
-  if (moves[event.key]) {
+  const arrow = arrowOf(event), step = event.shiftKey ? 5 : 0.25;
+  if (arrow) {
     const from = card.uv ?? startOf(card);
     if (!from) return;
-    const [dx, dy] = card.uv ? moves[event.key] : [0, 0];
+    const [dx, dy] = card.uv ? arrow : [0, 0];
     setCentre(card, from[0] + step * dx, from[1] + step * dy);
   } else if (event.key === "Delete" || event.key === "Backspace") setAction(card, "leave");
   else if (event.key === "Enter") setAction(card, "use");
@@ -224,7 +215,7 @@ function draw() {
       : "";
   });
   const open = cards.filter((card) => card.action === "undecided").length;
-  const state = document.getElementById("state");
+  const state = byId("state");
   const parts = [`${cards.filter((card) => card.action === "use").length} in use`];
   if (open) parts.push(`${open} undecided`);
   if (wrong.size) parts.push(`${wrong.size} in conflict`);
@@ -258,42 +249,27 @@ function save() {
   draw();
 }
 
-function current() {
-  const focused = document.activeElement && document.activeElement.closest(".card");
-  return focused ? Number(focused.dataset.card) : -1;
-}
-
-function go(number) {
-  const section = elements[clamp(number, 0, elements.length - 1)].section;
-  section.focus();
-  section.scrollIntoView({ block: "start" });
-}
-
 function goUndecided() {
-  const at = current();
-  const open = cards.flatMap((card, number) => (card.action === "undecided" ? [number] : []));
-  if (open.length) go(open.find((number) => number > at) ?? open[0]);
+  const at = focusedOf(sections);
+  const open = sections.filter((_, number) => cards[number].action === "undecided");
+  const next = open.find((section) => sections.indexOf(section) > at) ?? open[0];
+  if (next) focusOn(next, "start");
 }
 
-document.getElementById("title").textContent = data.title;
-cards.forEach((card, number) => {
-  elements.push(build(card, number));
-  document.getElementById("cards").append(elements[number].section);
-});
-document.getElementById("save").addEventListener("click", save);
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
-  if (event.key === "n") go(current() + 1);
-  else if (event.key === "p") go(current() - 1);
-  else if (event.key === "u") goUndecided();
-  else if (event.key === "s") save();
-  else return;
-  event.preventDefault();
-});
+// A number beyond the last card is the last card's.
 function goLinked() {
-  const linked = /^#card-(\d+)$/.exec(location.hash);
-  if (linked && cards.length) go(Number(linked[1]) - 1);
+  const linked = /^card-(\d+)$/.exec(addressed());
+  if (linked && cards.length) {
+    focusOn(sections[clamp(Number(linked[1]) - 1, 0, sections.length - 1)], "start");
+  }
 }
+
+byId("title").textContent = data.title;
+const elements = cards.map(build), sections = elements.map(({ section }) => section);
+byId("cards").append(...sections);
+byId("save").addEventListener("click", save);
+onKeys({ n: () => focusNext(sections, 1, "start"), p: () => focusNext(sections, -1, "start"),
+  u: goUndecided, s: save });
 
 window.addEventListener("hashchange", goLinked);
 window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });

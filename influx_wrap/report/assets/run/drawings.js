@@ -17,23 +17,23 @@ function drawCoverage(element, cell) {
   const chart = picture(element, cell, label);
   const [width, height] = cell.size;
   if (cell.coverage.points) {
-    const points = chart.source({ x: [], y: [] });
-    chart.add("scatter", { x: { field: "x" }, y: { field: "y" }, source: points, size: 7,
-      marker: "circle", fill_alpha: .5 }, { line: "mark", fill: "mark" });
+    const points = chart.empty("x", "y");
+    chart.add("scatter", { ...fields("x", "y"), source: points, size: 7, marker: "circle",
+      fill_alpha: .5 }, { line: "mark", fill: "mark" });
     return [chart, ({ coverage }) => {
       const [x, y] = columnsOf(coverage.points, 2);
       points.data = { x, y };
       chart.describe(`${label}: ${coverage.corners} corners`);
     }];
   }
-  const heat = chart.source({ image: [] });
+  const heat = chart.empty("image");
   const { mapper } = chart.image(heat, "value", { x: -.5, y: -.5, dw: width, dh: height, low: 0,
     high: 1 });
   chart.colourBar(mapper, "corners");
   return [chart, ({ coverage: { columns, rows, counts, empty, corners } }) => {
     mapper.high = Math.max(...counts);
     heat.data = { image: raster(counts.map((n) => n || NaN), rows, columns) };
-    chart.describe(`${label}: ${corners} corners; none in: ${empty.join(", ") || "\u2013"}`);
+    chart.describe(`${label}: ${corners} corners; none in: ${empty.join(", ") || NONE}`);
   }];
 }
 
@@ -66,17 +66,16 @@ function drawVectors(element, cell) {
   const label = "Mean residual vectors over the picture";
   const chart = picture(element, cell, label, { below: .12 });
   const [width, height] = cell.size;
-  const shafts = chart.source({ x0: [], y0: [], x1: [], y1: [] });
-  const tips = chart.source({ x: [], y: [], angle: [] });
-  const text = chart.source({ x: [], y: [], text: [] });
+  const shafts = chart.empty("x0", "y0", "x1", "y1"), tips = chart.empty("x", "y", "angle");
+  const text = chart.empty("x", "y", "text");
   const edge = chart.source({ x: [-.5, width - .5], y: [height - .5, height - .5] });
-  chart.add("line", { x: { field: "x" }, y: { field: "y" }, source: edge }, { line: "line" });
-  chart.add("segment", { x0: { field: "x0" }, y0: { field: "y0" }, x1: { field: "x1" },
-    y1: { field: "y1" }, source: shafts, line_width: 1.5 }, { line: "mark" });
-  chart.add("scatter", { x: { field: "x" }, y: { field: "y" }, source: tips, size: 6,
-    marker: "triangle", angle: { field: "angle" } }, { line: "mark", fill: "mark" });
-  chart.add("text", { x: { field: "x" }, y: { field: "y" }, text: { field: "text" }, source: text,
-    text_baseline: "middle", text_font_size: "12px", x_offset: 8 }, { text: "ink" });
+  chart.add("line", { ...fields("x", "y"), source: edge }, { line: "line" });
+  chart.add("segment", { ...fields("x0", "y0", "x1", "y1"), source: shafts, line_width: 1.5 },
+    { line: "mark" });
+  chart.add("scatter", { ...fields("x", "y", "angle"), source: tips, size: 6, marker: "triangle" },
+    { line: "mark", fill: "mark" });
+  chart.add("text", { ...fields("x", "y", "text"), source: text, text_baseline: "middle",
+    text_font_size: "12px", x_offset: 8 }, { text: "ink" });
   return [chart, (shown) => {
     const [u, v, du, dv] = columnsOf(shown.residuals.arrows, 5);
     const scale = arrowScale(shown), { longest } = shown.residuals;
@@ -90,7 +89,7 @@ function drawVectors(element, cell) {
     shafts.data = { x0: u, y0: v, x1, y1 };
     tips.data = { x: x1, y: y1, angle: du.map((d, k) => Math.atan2(-dv[k], d) - Math.PI / 2) };
     text.data = longest > 0 ? { x: [x1.at(-1)], y: [1.06 * height],
-      text: [`${round125(longest)} px`] } : { x: [], y: [], text: [] };
+      text: [`${round125(longest)} px`] } : noRows("x", "y", "text");
     chart.describe(`${label}; the longest is ${short(longest)} px`);
   }];
 }
@@ -115,14 +114,13 @@ function drawHistogram(element) {
   const chart = new Chart(element, { label, height: 240,
     x: { label: "residual (px)", range: [-1, 1] },
     y: { label: "share of corners (%)", range: [0, 1] } });
-  const bars = chart.source({ left: [], right: [], top: [] });
-  const steps = chart.source({ x: [], y: [] }), curve = chart.source({ x: [], y: [] });
-  chart.add("quad", { left: { field: "left" }, right: { field: "right" }, top: { field: "top" },
-    bottom: 0, source: bars, fill_alpha: .35, line_alpha: .6 }, { fill: "mark", line: "mark" });
-  chart.add("line", { x: { field: "x" }, y: { field: "y" }, source: steps, line_width: 2 },
-    { line: "second" });
-  chart.add("line", { x: { field: "x" }, y: { field: "y" }, source: curve, line_width: 2,
-    line_dash: "dashed" }, { line: "ink" });
+  const bars = chart.empty("left", "right", "top");
+  const steps = chart.empty("x", "y"), curve = chart.empty("x", "y");
+  chart.add("quad", { ...fields("left", "right", "top"), bottom: 0, source: bars, fill_alpha: .35,
+    line_alpha: .6 }, { fill: "mark", line: "mark" });
+  const line = { ...fields("x", "y"), line_width: 2 };
+  chart.add("line", { ...line, source: steps }, { line: "second" });
+  chart.add("line", { ...line, source: curve, line_dash: "dashed" }, { line: "ink" });
   return [chart, (cell) => {
     const { reach, histogram: [along, across] } = cell.residuals, n = along.length;
     const size = 2 * reach / n, corners = sum(along);
@@ -138,7 +136,7 @@ function drawHistogram(element) {
     bars.data = { left, right, top: share(along) };
     steps.data = { x: left.flatMap((at, k) => [at, right[k]]),
       y: share(across).flatMap((one) => [one, one]) };
-    curve.data = sigma > 0 ? { x, y } : { x: [], y: [] };
+    curve.data = sigma > 0 ? { x, y } : noRows("x", "y");
     chart.describe(`${label}, against a Gaussian of ${short(sigma)} px`);
   }];
 }
@@ -160,7 +158,7 @@ function drawUncertainty(element, cell) {
   const label = "How well it is known where a point is projected to, over the picture";
   const chart = picture(element, cell, label);
   const { steps } = cell.uncertainty;
-  const heat = chart.source({ image: [] });
+  const heat = chart.empty("image");
   // The values are at points, the outermost in the middle of the outermost pixels.
   const [dx, dy] = cell.size.map((side) => (side - 1) / (steps - 1));
   const { mapper } = chart.image(heat, "error", { x: -dx / 2, y: -dy / 2, dw: steps * dx,
@@ -195,8 +193,8 @@ function exaggeration(cell) { return byId("exaggerate").value ? 1 : mostExaggera
 function drawDistortion(element, cell) {
   const label = "Straight lines as the lens shows them";
   const chart = picture(element, cell, label);
-  const ideal = chart.source({ xs: [], ys: [] }), bent = chart.source({ xs: [], ys: [] });
-  const paths = { xs: { field: "xs" }, ys: { field: "ys" } };
+  const ideal = chart.empty("xs", "ys"), bent = chart.empty("xs", "ys");
+  const paths = fields("xs", "ys");
   chart.add("multi_line", { ...paths, source: ideal, line_dash: "dotted" }, { line: "quiet" });
   chart.add("multi_line", { ...paths, source: bent, line_width: 1.5 }, { line: "mark" });
   return [chart, (shown) => {
@@ -211,11 +209,7 @@ function drawDistortion(element, cell) {
     const every = (n) => count(n).filter((k) => k % 2 === 0);
     const lines = [...every(rows).map((row) => count(columns).map((column) => [row, column])),
       ...every(columns).map((column) => count(rows).map((row) => [row, column]))];
-    const drawn = (by) => {
-      const nodes = lines.map((line) => line.map((at) => node(...at, by)));
-      return { xs: nodes.map((line) => line.map(([x]) => x)),
-        ys: nodes.map((line) => line.map(([, y]) => y)) };
-    };
+    const drawn = (by) => xysOf(lines.map((line) => line.map((at) => node(...at, by))));
     ideal.data = drawn(0);
     bent.data = drawn(times);
     chart.describe(`${label}: up to ${short(largest)} px`);
@@ -237,8 +231,7 @@ function drawViews(element) {
   const label = "RMS of the residuals of each view";
   const chart = new Chart(element, { label, height: 180, x: { label: "view", range: [0, 1] },
     y: { label: "RMS (px)", range: [0, 1] } });
-  const used = chart.source({ x: [], y: [] }), dropped = chart.source({ x: [], y: [] });
-  const xy = { x: { field: "x" }, y: { field: "y" } };
+  const used = chart.empty("x", "y"), dropped = chart.empty("x", "y"), xy = fields("x", "y");
   chart.add("scatter", { ...xy, source: used, size: 6, marker: "circle" },
     { line: "mark", fill: "mark" });
   chart.add("scatter", { ...xy, source: dropped, size: 6, marker: "x", line_width: 1.5 },
@@ -251,8 +244,8 @@ function drawViews(element) {
     const high = Math.max(...rows[0].map((view) => view[4]), 1e-9);
     chart.axis("x", { range: [first - margin, last + margin] });
     chart.axis("y", { range: [-.08 * high, 1.1 * high] });
-    used.data = { x: rows[0].map((view) => view[0]), y: rows[0].map((view) => view[4]) };
-    dropped.data = { x: rows[1].map((view) => view[0]), y: rows[1].map(() => 0) };
+    used.data = xyOf(rows[0].map((view) => [view[0], view[4]]));
+    dropped.data = xyOf(rows[1].map((view) => [view[0], 0]));
     chart.describe(`${label}: ${rows[0].length} used, ${rows[1].length} not`);
   }];
 }

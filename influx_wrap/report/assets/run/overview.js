@@ -11,7 +11,7 @@ const QUANTITIES = [
 
 // Text that can be read on a colour: whichever of black and white is further from it.
 function inkOn(hex) {
-  const [r, g, b] = [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255)
+  const [r, g, b] = rgbOf(hex).map((c) => c / 255)
     .map((c) => (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4));
   return .2126 * r + .7152 * g + .0722 * b > .179 ? "#000000" : "#ffffff";
 }
@@ -24,7 +24,7 @@ function scaleOf(quantity) {
   const colours = ramp(quantity.counts ? "value" : "error");
   const colour = (value) => {
     const share = high > low ? (bend(value) - bend(low)) / (bend(high) - bend(low)) : 0;
-    return colours[clamp(Math.round(255 * share), 0, 255)];
+    return shade(colours, share);
   };
   return { low, high, colours, colour };
 }
@@ -34,7 +34,7 @@ function worded(value, { counts }) { return counts ? `${value}` : short(value, 2
 function titleOf({ label, unit }) { return unit ? `${label},${unit}` : label; }
 
 function cellLink(cell) {
-  return make("a", { class: cell.ok ? "cell" : "cell failed", href: address(cell),
+  return make("a", { class: cell.ok ? "cell" : "cell failed", href: addressOf(cell.name),
     "data-cell": cell.name }, make("span", { class: "number" }),
   make("small", {}, cell.target ?? ""));
 }
@@ -52,7 +52,7 @@ function paintCells() {
     }
     const known = cell.values[quantity.key] !== null;
     value.replaceChildren(make("span", { class: "said" }, said, `${quantity.label} `),
-      known ? worded(cell.values[quantity.key], quantity) : "\u2013",
+      known ? worded(cell.values[quantity.key], quantity) : NONE,
       make("span", { class: "said" }, `${quantity.unit}, `));
     value.dataset.value = cell.values[quantity.key];
     const colour = known ? scale.colour(cell.values[quantity.key]) : null;
@@ -84,7 +84,7 @@ function buildPlane(placed) {
     header("row", `${metres(data.fd_m[focus])} m`, make("small", {}, `f${focus}`)),
     ...zooms.map((zoom) => {
       const cell = at.get(`${zoom},${focus}`);
-      return make("td", {}, cell ? cellLink(cell) : make("span", { class: "nothing" }, "\u2013"));
+      return make("td", {}, cell ? cellLink(cell) : make("span", { class: "nothing" }, NONE));
     })));
   fill(byId("plane"), [header("col", "FD", make("span", { class: "said" }, " and LFL")),
     ...zooms.map((zoom) => header("col", `${Number(data.lfl_mm[zoom].toFixed(2))} mm`,
@@ -100,12 +100,10 @@ function buildPlane(placed) {
     for (const other of links) other.tabIndex = other === link ? 0 : -1;
   });
   byId("plane").addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (!step[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    const cell = cells.get(event.target.dataset.cell);
-    if (!cell) return;
+    const step = arrowOf(event), cell = cells.get(event.target.dataset.cell);
+    if (!step || !cell) return;
     event.preventDefault();
-    const [dz, df] = step[event.key];
+    const [dz, df] = step;
     let [zoom, focus] = cell.place;
     while (zoom >= 0 && focus >= 0 && zoom < data.lfl_mm.length && focus < data.fd_m.length) {
       zoom += dz;
@@ -129,7 +127,7 @@ function buildList(listed, alone) {
   if (QUANTITIES.length) head.push(make("th", { scope: "col", id: "list-quantity" }));
   fill(byId("list"), head, listed.map((cell) => {
     const row = make("tr", {},
-      make("th", { scope: "row", class: "left" }, make("a", { href: address(cell) }, cell.name)),
+      make("th", { scope: "row", class: "left" }, make("a", { href: addressOf(cell.name) }, cell.name)),
       number(cell.lfl_mm, cell.lfl_mm === null ? "" : `${Number(cell.lfl_mm.toFixed(2))}`, "td"),
       number(cell.fd_m, cell.fd_m === null ? "" : metres(cell.fd_m), "td"),
       make("td", { class: "left" }, cell.target ?? ""),
@@ -141,7 +139,7 @@ function buildList(listed, alone) {
 
 function failure(cell) {
   return make("li", { class: "card failure" },
-    make("a", { href: address(cell) }, cell.name), " ",
+    make("a", { href: addressOf(cell.name) }, cell.name), " ",
     make("span", { class: "where" }, `${setting(cell)}, ${target(cell)}`),
     ...failureWords(cell));
 }
@@ -159,7 +157,7 @@ function flat(values, prefix = "") {
 
 function definitions(pairs) {
   return make("dl", {}, ...pairs.flatMap(([key, value]) => [make("dt", {}, key),
-    make("dd", {}, value === null ? "\u2013" : `${value}`)]));
+    make("dd", {}, value === null ? NONE : `${value}`)]));
 }
 
 function madeOf(made, more = []) {

@@ -1,10 +1,6 @@
 // The scatter of the rollouts in two parameters. All values are relative to the answer's, which
 // they differ from in the last digits only.
 
-function decoded(text) {
-  return new Float32Array(Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)).buffer);
-}
-
 // Points, fences and truth in the parameters "at", and what the axes have to show of them.
 function rolloutPlane(cell, at) {
   const { apart, inside, fences, numbers, total } = cell.rollouts;
@@ -31,15 +27,14 @@ function rolloutPlane(cell, at) {
 
 function axisLabel(cell, k) {
   const value = fixed(cell.intrinsics[k], decimals(cell.sigma[k]));
-  return `${data.names[k]} \u2212 ${value.replace(/^\u2212.*/, "($&)")}${UNITS[k]}`;
+  return `${data.names[k]} \u2212 ${value.replace(/^\u2212.*/, "($&)")}${UNITS[k] && ` ${UNITS[k]}`}`;
 }
 
 function drawRollouts(element, chosenNames, tell) {
   const chart = new Chart(element, { label: "Rollouts", height: 300, x: { range: [-1, 1] },
     y: { range: [-1, 1] } });
-  const xy = { x: { field: "x" }, y: { field: "y" } }, nothing = { x: [], y: [] };
   const add = (kind, properties, look) => chart.add(kind,
-    { ...xy, source: chart.source(nothing), ...properties }, look).data_source;
+    { ...fields("x", "y"), source: chart.empty("x", "y"), ...properties }, look).data_source;
   const box = add("line", { line_dash: "dashed", line_width: 1.5 }, { line: "ink" });
   const inside = add("scatter", { size: 7, marker: "circle", fill_alpha: .5 },
     { line: "mark", fill: "mark" });
@@ -52,17 +47,15 @@ function drawRollouts(element, chosenNames, tell) {
     const plane = rolloutPlane(cell, at), within = cell.rollouts.inside;
     at.forEach((k, axis) => chart.axis("xy"[axis],
       { range: plane.ranges[axis], label: axisLabel(cell, k) }));
-    const those = (wanted) => {
-      const kept = plane.drawn.filter((_, row) => Boolean(within[row]) === wanted);
-      return { x: kept.map(([x]) => x), y: kept.map(([, y]) => y) };
-    };
+    const those = (wanted) => xyOf(plane.drawn
+      .filter((_, row) => Boolean(within[row]) === wanted));
     inside.data = those(true);
     outside.data = those(false);
-    chosen.data = typeof cell.selected === "number" ? { x: [0], y: [0] } : nothing;
-    truth.data = plane.truth ? { x: [plane.truth[0]], y: [plane.truth[1]] } : nothing;
+    chosen.data = xyOf(typeof cell.selected === "number" ? [[0, 0]] : []);
+    truth.data = xyOf(plane.truth ? [plane.truth] : []);
     const [[left, right], [bottom, top]] = plane.fence.map((f, axis) => f ?? plane.ranges[axis]);
-    box.data = plane.fence.some(Boolean) ? { x: [left, right, right, left, left],
-      y: [bottom, bottom, top, top, bottom] } : nothing;
+    box.data = xyOf(plane.fence.some(Boolean) ? [[left, bottom], [right, bottom], [right, top],
+      [left, top], [left, bottom]] : []);
     chart.describe(`${cell.rollouts.total} rollouts by ${chosenNames().join(" and ")}: `
       + `${sum(within)} inside the fences`);
     tell(cell, plane.beyond);
@@ -72,7 +65,7 @@ function drawRollouts(element, chosenNames, tell) {
 function rolloutFigure(section, names, tell) {
   const selects = names.map((name, k) => {
     const select = make("select", { id: `${section.id}-${"xy"[k]}` },
-      ...data.names.map((other) => make("option", {}, other)));
+      ...data.names.map((other) => new Option(other)));
     select.value = name;
     section.querySelector(".tools").append(make("label", { for: select.id },
       k ? "Upwards" : "To the right"), select);

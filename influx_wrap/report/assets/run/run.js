@@ -89,13 +89,13 @@ function route() {
   byId("place").textContent = "";
   if (before && !name) {
     [...document.querySelectorAll("#overview a")]
-      .find((link) => link.getAttribute("href") === address(before))?.focus();
+      .find((link) => link.getAttribute("href") === addressOf(before.name))?.focus();
   } else if (name) document.getElementById(name)?.scrollIntoView();
 }
 
 function walk(step) {
   const next = data.cells[data.cells.indexOf(current) + step];
-  if (current && next) location.hash = address(next);
+  if (current && next) location.hash = addressOf(next.name);
 }
 
 buildOverview();
@@ -103,13 +103,6 @@ buildDrawings();
 byId("previous").addEventListener("click", () => walk(-1));
 byId("next").addEventListener("click", () => walk(1));
 addEventListener("hashchange", route);
-document.addEventListener("keydown", (event) => {
-  if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches("select, input")) return;
-  if (event.key === "n") walk(1);
-  else if (event.key === "p") walk(-1);
-  else if (event.key === "Escape") location.hash = "";
-  else return;
-  event.preventDefault();
-});
+onKeys({ n: () => walk(1), p: () => walk(-1),
+  Escape: () => { if (current) location.hash = ""; } });
 route();

@@ -10,7 +10,7 @@ function buildIntrinsics(cell) {
     ...(bound ? ["bound", "error / bound"] : [])];
   fill(byId("intrinsics"), head.map((text) => header("col", text)), data.names.map((name, k) => {
     const value = cell.intrinsics[k], digits = decimals(cell.sigma[k]);
-    const row = make("tr", {}, header("row", `${name}${UNITS[k] && " (px)"}`),
+    const row = make("tr", {}, header("row", withUnit(name, k)),
       number(value, fixed(value, digits), "td"),
       number(cell.sigma[k], fixed(cell.sigma[k], digits), "td"));
     if (truth) {
@@ -62,7 +62,7 @@ function buildStages(cell) {
     : make("tr", {}, header("row", STAGES[name] ?? name),
       ...values.map((value, k) => number(value, fixed(value, decimals(cell.sigma[k])), "td")))));
   fill(table, [header("col", "stage"), ...data.names.map((name, k) => header("col",
-    `${name}${UNITS[k] && " (px)"}`))], rows);
+    withUnit(name, k)))], rows);
   for (const first of table.querySelectorAll("th:first-child")) first.className = "left";
 }
 

@@ -1,17 +1,11 @@
 // Numbers and words as all parts of the report write them.
 
-const byId = (id) => document.getElementById(id);
 const cells = new Map(data.cells.map((cell) => [cell.name, cell]));
-const UNITS = [" px", " px", " px", " px", "", "", "", ""];
 const STAGES = { initialisation: "initialisation", all_views: "best fit to all views",
   result: "result" };
 
 function short(value, digits = 3) {
-  if (value === null || value === undefined) return "";
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size < 1e-5 || size >= 1e6) return value.toExponential(digits - 1);
-  return fixed(value, clamp(digits - 1 - Math.floor(Math.log10(size)), 0, 9));
+  return value === null || value === undefined ? "" : significant(value, digits, 1e-5);
 }
 
 // Nothing is not negative, and a minus is no hyphen.
@@ -27,8 +21,6 @@ function number(value, text, tag = "span") {
   if (value === null || value === undefined) return make(tag, {}, "");
   return make(tag, { class: "number", "data-value": value }, text);
 }
-
-function plural(n, one, many = `${one}s`) { return `${n} ${n === 1 ? one : many}`; }
 
 function sum(values) { return values.reduce((total, value) => total + value, 0); }
 
@@ -46,14 +38,6 @@ function setting(cell) {
 function target(cell) {
   if (cell.target === null) return "target not known";
   return cell.target === "drone" ? "drone" : `board ${cell.target}`;
-}
-
-function address(cell) { return `#${encodeURIComponent(cell.name)}`; }
-
-function header(scope, ...children) { return make("th", { scope }, ...children); }
-
-function fill(table, head, rows) {
-  table.replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
 }
 
 function caption(section, ...children) {

@@ -5,19 +5,19 @@
 Bokeh.logger.set_level("warn");
 
 // Lightness alone tells values apart, for every kind of colour vision: "value" for what a thing
-// is, "error" for how wrong it is (as in the pictures that runs write), "signed" around zero.
+// is, "error" for how wrong it is (as in the pictures that runs write).
 const RAMPS = {
   value: ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369",
     "#e1cc55", "#fee838"],
   error: ["#ffffe5", "#fff7bc", "#fee391", "#fec44f", "#fe9929", "#ec7014", "#cc4c02", "#993404",
     "#662506"],
-  signed: ["#053061", "#2166ac", "#4393c3", "#92c5de", "#f7f7f7", "#fdb863", "#e08214", "#b35806",
-    "#7f3b08"],
 };
+
+const rgbOf = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
 
 // 256 colours of a ramp.
 function ramp(name) {
-  const stops = RAMPS[name].map((hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16)));
+  const stops = RAMPS[name].map(rgbOf);
   return Array.from({ length: 256 }, (_, k) => {
     const at = k / 255 * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2);
     const mixed = stops[low].map((c, j) => Math.round(c + (at - low) * (stops[low + 1][j] - c)));
@@ -25,8 +25,10 @@ function ramp(name) {
   });
 }
 
+// The colour of a share from 0 to 1 of a ramp's 256.
+function shade(colours, share) { return colours[Math.round(255 * clamp(share, 0, 1))]; }
+
 function cssColour(name) {
-  if (name === null || name.startsWith("#")) return name;
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
@@ -36,37 +38,36 @@ function raster(values, rows, columns) {
   return [ndarray(Float64Array.from(values), { dtype: "float64", shape: [rows, columns] })];
 }
 
+// Columns of a source: none yet, as glyphs take them by the same names, of points [x, y], and of
+// lines of points; and a line's dashes as Bokeh wants them.
+const noRows = (...names) => Object.fromEntries(names.map((name) => [name, []]));
+const fields = (...names) => Object.fromEntries(names.map((name) => [name, { field: name }]));
+const xyOf = (points) => ({ x: points.map(([x]) => x), y: points.map(([, y]) => y) });
+const xysOf = (lines) => ({ xs: lines.map((line) => xyOf(line).x),
+  ys: lines.map((line) => xyOf(line).y) });
+const dashes = (...lengths) => ({ line_dash: { value: lengths } });
+
 const charts = new Set();
 
-// One figure. x and y: {label, range: [from, to], factors: [text, ...], log, ticks: [[at, text]]};
-// without range or factors they follow the data. "aspect" (width / height) takes the place of
-// "height" where the figure shows the picture. "label" is what a screen reader says, "hover" Bokeh's tooltips.
+// One figure. x and y: {label, range: [from, to], flipped, log, ticks: [[at, text]]}. "aspect"
+// (width / height) takes the place of "height" where the figure shows the picture. "label" is what
+// a screen reader says, "hover" Bokeh's tooltips.
 class Chart {
-  constructor(element, { label, title = "", x = {}, y = {}, height = 240, aspect = null,
-    hover = null } = {}) {
+  constructor(element, { label, title = "", x, y, height, aspect, hover }) {
     this.element = element;
     this.looks = [];
     element.classList.add("figure");
     element.setAttribute("role", "img");
-    this.describe(label ?? title);
+    this.describe(label);
     this.figure = new Bokeh.Plotting.figure({
       title, toolbar_location: null, tools: [], min_width: 120,
       ...(aspect ? { aspect_ratio: aspect, sizing_mode: "scale_width" }
         : { height, sizing_mode: "stretch_width" }),
       x_axis_type: x.log ? "log" : "auto", y_axis_type: y.log ? "log" : "auto",
-      ...(axisRange(x) && { x_range: axisRange(x) }),
-      ...(axisRange(y) && { y_range: axisRange(y) }),
+      x_range: axisRange(x), y_range: axisRange(y),
     });
-    this.axes = [[this.figure.xaxes[0], x], [this.figure.yaxes[0], y]];
-    const grids = [this.figure.xgrids[0], this.figure.ygrids[0]];
-    for (const [k, [axis, { label: name, ticks }]] of this.axes.entries()) {
-      axis.axis_label = name ?? "";
-      if (ticks) {
-        axis.ticker = new Bokeh.FixedTicker({ ticks: ticks.map(([at]) => at) });
-        axis.major_label_overrides = new Map(ticks);
-        grids[k].ticker = axis.ticker;
-      }
-    }
+    this.axis("x", { label: x.label ?? "", ticks: x.ticks });
+    this.axis("y", { label: y.label ?? "", ticks: y.ticks });
     if (hover) this.figure.add_tools(new Bokeh.HoverTool({ tooltips: hover }));
     this.paint();
     charts.add(this);
@@ -78,19 +79,21 @@ class Chart {
 
   // Another range, other ticks or another label for the axis "x" or "y" of a figure that is there.
   axis(which, { range, ticks, label }) {
-    const k = which === "x" ? 0 : 1, [axis] = this.axes[k];
+    const { [`${which}axes`]: [axis], [`${which}grids`]: [grid] } = this.figure;
     if (range) this.figure[`${which}_range`].setv({ start: range[0], end: range[1] });
     if (label !== undefined) axis.axis_label = label;
     if (ticks) {
       axis.ticker = new Bokeh.FixedTicker({ ticks: ticks.map(([at]) => at) });
       axis.major_label_overrides = new Map(ticks);
-      [this.figure.xgrids[0], this.figure.ygrids[0]][k].ticker = axis.ticker;
+      grid.ticker = axis.ticker;
     }
   }
 
   describe(text) { this.element.setAttribute("aria-label", text); }
 
-  source(data = {}) { return new Bokeh.ColumnDataSource({ data }); }
+  source(columns) { return new Bokeh.ColumnDataSource({ data: columns }); }
+
+  empty(...names) { return this.source(noRows(...names)); }
 
   // A glyph of Bokeh's ("line", "scatter", "segment", "patches", "rect", "image", ...) with its
   // own properties; "look" names the page's colours: {line, fill, text}.
@@ -108,7 +111,7 @@ class Chart {
     const Mapper = log ? Bokeh.LogColorMapper : Bokeh.LinearColorMapper;
     const mapper = new Mapper({ palette: ramp(palette), low, high, nan_color: "transparent" });
     const renderer = this.figure.image({
-      image: { field: "image" }, x, y, dw, dh, color_mapper: mapper, source,
+      ...fields("image"), x, y, dw, dh, color_mapper: mapper, source,
     });
     return { renderer, mapper };
   }
@@ -120,10 +123,9 @@ class Chart {
     this.looks.push([bar, [["major_label_text_color", "quiet"], ["title_text_color", "quiet"],
       ["major_tick_line_color", "quiet"]]]);
     this.paint();
-    return bar;
   }
 
-  // What to do at "tap", "mousemove", "mouseleave", "doubletap": hears x and y of the axes.
+  // What to do at "tap", "press" or "mousemove": hears x and y of the axes.
   on(event, act) { this.figure.on_event(event, ({ x, y }) => act(x, y)); }
 
   paint() {
@@ -133,7 +135,7 @@ class Chart {
     figure.setv({ background_fill_color: null, border_fill_color: null, outline_line_color: line });
     figure.title.setv({ text_color: ink, text_font: font, text_font_size: "13px",
       text_font_style: "bold" });
-    for (const [axis] of this.axes) {
+    for (const axis of [...figure.xaxes, ...figure.yaxes]) {
       axis.setv({
         axis_label_text_color: quiet, axis_label_text_font: font, axis_label_text_font_size: "12px",
         axis_label_text_font_style: "normal", major_label_text_color: quiet,
@@ -160,9 +162,7 @@ class Chart {
   }
 }
 
-function axisRange({ range, factors, flipped }) {
-  if (factors) return new Bokeh.FactorRange({ factors });
-  if (!range) return null;
+function axisRange({ range, flipped }) {
   const [start, end] = flipped ? [range[1], range[0]] : range;
   return new Bokeh.Range1d({ start, end });
 }
