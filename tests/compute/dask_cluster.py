@@ -10,14 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from influx_wrap.compute import arithmetic
+
 ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
 def dask_cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The address of a cluster, and its scheduler's process. A worker's nanny replaces it."""
+    """The address of a cluster, and its scheduler's process. A worker's nanny replaces it.
+
+    Workers begin as somebody starts them by hand: nobody has told them of our arithmetic.
+    """
     environment = {
-        **os.environ,
+        **{key: text for key, text in os.environ.items() if key not in arithmetic.ENVIRONMENT},
         "PYTHONPATH": str(ROOT),
         # Two deaths are enough to tell a task that kills its workers.
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",

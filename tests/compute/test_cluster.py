@@ -14,6 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from influx_wrap.calibrate.recipe import RECIPES
+from influx_wrap.compute import arithmetic
 from influx_wrap.compute import cluster as module
 from influx_wrap.compute.cluster import Cluster, connected
 from influx_wrap.compute.processes import WorkerDied
@@ -101,6 +102,12 @@ def test_a_killed_worker_changes_no_byte(
     resumed: list[CellOutcome] = []
     run(jobs_of(TWELVE, afar), afar, cluster, resumed.append)
     assert [outcome.resumed for outcome in resumed] == [True] * 12
+
+
+def test_workers_get_the_arithmetic_of_the_command(cluster: Cluster, observer: Client) -> None:
+    """They have loaded numpy before they hear of us, so their nannies start them anew."""
+    observer.wait_for_workers(2, timeout=60)
+    assert set(observer.run(arithmetic.name).values()) == {arithmetic.name()}
 
 
 def in_this_process(
