@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from benchmarks.report import verdict
 from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import recipe_named
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.flight.experiment import write_flight_experiment
 from influx_wrap.flight.match import match_flight
 from influx_wrap.flight.matched import MatchedFlight
@@ -93,12 +94,10 @@ def plan(night: Night, camera: Camera = SMALL, seed: int = 0) -> NightFilm:
     return plan_night(simulation, NightFootage(night.codec, night.night, night.flight))
 
 
-def make(
-    name: str, folder: Path, *, processes: int = 1, report: Callable[[int], None] = lambda _: None
-) -> Path:
+def make(name: str, folder: Path, *, processes: int = 1, progress: Progress = no_progress) -> Path:
     """Film one of ``TEN`` in a folder of its name; returns the recording's folder."""
     one = plan(TEN[name])
-    shoot_films([one], folder / name, processes=processes, report=report)
+    shoot_films([one], folder / name, processes=processes, progress=progress)
     return folder / name / one.simulation.cell.name
 
 
@@ -124,7 +123,7 @@ def _judge(name: str, folder: Path, table: Table) -> bool:
     recording = read_flight_recording(folder)
     source = open_frames(recording.footage, colour=True)
     work = folder / "work"
-    stored = detect_flashes(source, work, jobs=os.cpu_count() or 1, progress=lambda _: None)
+    stored = detect_flashes(source, work, jobs=os.cpu_count() or 1, progress=no_progress)
     late, wrong, errors = _compare(stored.flashes, truth)
     distance = np.hypot(*errors.T)
     rms = float(np.sqrt(np.mean(distance**2)))

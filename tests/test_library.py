@@ -46,7 +46,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     [simulation] = simulations(plan, [cell], Noise(), seed=0)
     film_board = plan_film(simulation, BoardFootage(RenderOptions(blur_px=0.7, noise=2), views=8))
-    shoot_films([film_board], folder / "recordings", processes=1, report=lambda _: None)
+    shoot_films([film_board], folder / "recordings", processes=1)
     stills = sorted((folder / "recordings" / cell.name / "frames").iterdir())
     pictures = [cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in stills]
     empty = np.full_like(pictures[0], 120)

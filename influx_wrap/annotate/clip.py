@@ -41,11 +41,12 @@ class AnnotatedClip:
     lfl_outside: tuple[FrameRange, ...]
     unusable: tuple[FrameRange, ...]
 
-    def write(self, path: str | Path) -> None:
-        """Write the intrinsics of every frame: InFlux's JSON, or CSV with sigmas if the name
-        ends in ``.csv``."""
+    def write(self, path: str | Path, *, as_csv: bool | None = None) -> None:
+        """Write the intrinsics of every frame: InFlux's JSON, or CSV with sigmas, which is
+        what a name that ends in ``.csv`` asks for unless told."""
         out = Path(path)
-        as_csv = out.suffix.lower() == ".csv"
+        if as_csv is None:
+            as_csv = out.suffix.lower() == ".csv"
         (write_ground_truth_csv if as_csv else write_ground_truth)(out, self.truth)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.gaps import FrameRange, frame_ranges
-from influx_wrap.compute.progress import Advance
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec, write_video
 from influx_wrap.model.arrays import BoolArray, IntArray
@@ -113,9 +113,9 @@ def plan_preview(
     return preview
 
 
-def write_preview(preview: Preview, clip: AnnotatedClip, report: Advance) -> Previewed:
-    """Draw and encode all frames that can be read; ``report`` hears how many more are done."""
-    drawing = _Drawing(preview, clip, report)
+def write_preview(preview: Preview, clip: AnnotatedClip, progress: Progress) -> Previewed:
+    """Draw and encode all frames that can be read."""
+    drawing = _Drawing(preview, clip, progress)
     write_video(preview.path, drawing.pictures(), preview.fps, preview.codec)
     listed = clip.truth.metadata.frame
     last, n = int(listed[-1]), drawing.n_frames
@@ -130,14 +130,14 @@ def write_preview(preview: Preview, clip: AnnotatedClip, report: Advance) -> Pre
 class _Drawing:
     """The frames of a preview in the making, and how far it has got."""
 
-    def __init__(self, preview: Preview, clip: AnnotatedClip, report: Advance) -> None:
+    def __init__(self, preview: Preview, clip: AnnotatedClip, progress: Progress) -> None:
         self.n_frames = 0
         self.truncated: str | None = None
         self._preview = preview
         self._clip = clip
         self._standings = _standings(clip)
         self._filled = _within(clip.truth.metadata.frame, clip.filled)
-        self._report = report
+        self._progress = progress
 
     def pictures(self) -> Iterator[NDArray[np.uint8]]:
         """One after the other, (H, W, 3)."""
@@ -148,7 +148,7 @@ class _Drawing:
                 draw_note(small, self._note(index), preview.table_size)
                 yield small
                 self.n_frames = index + 1
-                self._report(1)
+                self._progress(self.n_frames, preview.source.n_frames)
         except TruncatedInput as error:
             if self.n_frames == 0:
                 raise

@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.annotate.clip import AnnotatedClip
-from influx_wrap.annotate.files import AnnotateRequest, PreviewRequest, annotate_file
+from influx_wrap.annotate.files import annotate
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
-from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, write_preview
+from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 from influx_wrap.cli.options import PATH
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
+from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
+from influx_wrap.model.words import counted, size_text
 
 MOST_LISTED = 20
 """Faults of a kind that are listed before the rest is only counted."""
@@ -102,19 +104,26 @@ def command(
     elif video is None:
         raise InputError("--preview needs the clip to draw on: give it by --video.")
     as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
-    asked = None
-    if preview is not None and video is not None:
-        asked = PreviewRequest(video, preview, preview_width or MOST_WIDTH_PX)
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    planned = None
     with errors.status(f"annotating {escape(metadata.name)}"):
-        done = annotate_file(
-            AnnotateRequest(metadata, lut, out, as_csv, scheme, fill_gaps, preview=asked)
+        table = read_table(lut)
+        if preview is not None and video is not None:
+            width_px = preview_width or MOST_WIDTH_PX
+            planned = plan_preview(video, preview, table.image_size, width_px)
+        clip = annotate(
+            metadata,
+            table,
+            scheme=scheme,
+            fill_gaps=fill_gaps,
+            with_sigma=as_csv or planned is not None,
         )
-    for text in _warnings(done.clip):
+        clip.write(out, as_csv=as_csv)
+    for text in _warnings(clip):
         errors.print(f"[yellow]warning:[/] {escape(text)}")
-    answers().print(_summary(done.clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
-    if done.preview is not None:
-        _write_preview(done.preview, done.clip, errors)
+    answers().print(_summary(clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
+    if planned is not None:
+        _write_preview(planned, clip, errors)
 
 
 def _check_paths(read: Sequence[Path | None], out: Path, preview: Path | None) -> None:
@@ -134,9 +143,8 @@ def _write_preview(planned: Preview, clip: AnnotatedClip, errors: Console) -> No
     """Write the preview, and say what it lacks."""
     for text in planned.remarks:
         errors.print(f"note: {escape(text)}")
-    with progress_bar(errors) as progress:
-        bar = progress.add_task("preview", total=planned.source.n_frames)
-        done = write_preview(planned, clip, lambda frames: progress.advance(bar, frames))
+    with watch("preview", errors) as progress:
+        done = write_preview(planned, clip, progress)
     kinds = (
         (done.without_numbers, "of the video after the last that the metadata list"),
         (done.without_picture, "of the metadata that the video does not have"),
@@ -146,20 +154,16 @@ def _write_preview(planned: Preview, clip: AnnotatedClip, errors: Console) -> No
         texts.insert(0, f"the preview is of the readable part: {done.truncated}")
     for text in texts:
         errors.print(f"[yellow]warning:[/] {escape(text)}")
-    frames = "1 frame" if done.n_frames == 1 else f"{done.n_frames} frames"
-    width, height = planned.image_size
-    answers().print(
-        f"written: {escape(str(planned.path))} ({frames}, {width} x {height})", soft_wrap=True
-    )
+    shape = f"{counted(done.n_frames, 'frame')}, {size_text(planned.image_size)}"
+    answers().print(f"written: {escape(str(planned.path))} ({shape})", soft_wrap=True)
 
 
 def _summary(clip: AnnotatedClip) -> str:
     truth = clip.truth
     total, answered = len(truth.answered), int(truth.answered.sum())
     inside = int(truth.is_interpolated.sum())
-    frames = "1 frame" if total == 1 else f"{total} frames"
     return (
-        f"{frames}: {inside} interpolated, {answered - inside} extrapolated, "
+        f"{counted(total, 'frame')}: {inside} interpolated, {answered - inside} extrapolated, "
         f"{total - answered} without an answer"
     )
 
@@ -182,11 +186,10 @@ def _warnings(clip: AnnotatedClip) -> list[str]:
 
 def _frames(ranges: Sequence[FrameRange]) -> str:
     """``4 frames (7, 10-12)``."""
-    count = count_frames(ranges)
     listed = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_LISTED]]
     if len(ranges) > MOST_LISTED:
         listed.append(f"and {len(ranges) - MOST_LISTED} more ranges")
-    return f"{'1 frame' if count == 1 else f'{count} frames'} ({', '.join(listed)})"
+    return f"{counted(count_frames(ranges), 'frame')} ({', '.join(listed)})"
 
 
 def _jump(jump: Jump) -> str:

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, jobs_option
-from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, SUMMARY, DetectionSummary
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.observe.footage import detect_footage
-from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
 
 NAMED = 10
@@ -54,15 +52,18 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
         stills = footage.is_dir()
     elif stills and not footage.is_dir():
         raise InputError(f"{footage} is a video: --stills is for a folder of pictures.")
-    bar = _Bar(source)
+    begun, before = time.monotonic(), []
     try:
-        with bar.progress:
-            summary = detect_footage(
-                source, board, out, stills=stills, jobs=jobs, progress=bar.update
-            )
+        with watch("detecting") as progress:
+
+            def heard(done: int, total: int | None) -> None:
+                before.append(done)
+                progress(done, total)
+
+            summary = detect_footage(source, board, out, stills=stills, jobs=jobs, progress=heard)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
-    answers().print(_said(summary, bar), soft_wrap=True)
+    answers().print(_said(summary, before[0], time.monotonic() - begun), soft_wrap=True)
     written = escape(f"written: {out / SUMMARY}, {out / COORDS} and the other files")
     answers().print(written, soft_wrap=True)
     if summary.truncated is not None:
@@ -74,28 +75,8 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
         raise click.exceptions.Exit(1)
 
 
-class _Bar:
-    """A bar over the frames; knows how many were there already, and how long the others took."""
-
-    def __init__(self, source: FrameSource) -> None:
-        self.progress = progress_bar(Console(stderr=True))
-        self.n_before: int | None = None
-        self._task = self.progress.add_task("detecting", total=source.n_frames)
-        self._start = time.monotonic()
-
-    def update(self, n_done: int) -> None:
-        """Say how many frames are done."""
-        if self.n_before is None:
-            self.n_before = n_done
-        self.progress.update(self._task, completed=n_done)
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return time.monotonic() - self._start
-
-
-def _said(summary: DetectionSummary, bar: _Bar) -> str:
+def _said(summary: DetectionSummary, n_before: int, seconds: float) -> str:
+    """What was found; ``n_before`` frames were there already."""
     with_corners = summary.counts[summary.counts > 0]
     lines = [
         f"frames               {summary.n_frames}",
@@ -106,9 +87,8 @@ def _said(summary: DetectionSummary, bar: _Bar) -> str:
         named = ", ".join(str(frame) for frame in summary.ambiguous[:NAMED])
         more = ", ..." if len(summary.ambiguous) > NAMED else ""
         lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named}{more})")
-    n_before = bar.n_before or 0
     if n_before:
         lines.append(f"there already        {n_before}")
     if n_before < summary.n_frames:
-        lines.append(f"seconds per frame    {bar.seconds / (summary.n_frames - n_before):.3f}")
+        lines.append(f"seconds per frame    {seconds / (summary.n_frames - n_before):.3f}")
     return "\n".join(lines)

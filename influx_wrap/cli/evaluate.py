@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from influx_wrap.cli.options import PATH, image_size, jobs_option
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.evaluate.points import parse_points
 from influx_wrap.run.evaluation import EvaluateRequest, evaluate_files
@@ -88,13 +85,6 @@ def command(
         intervals=intervals,
         jobs=jobs,
     )
-    scored = evaluate_files(request, _bar)
+    scored = evaluate_files(request, watch)
     answers().print(scored.table, soft_wrap=True, markup=False)
     print_written(*scored.written)
-
-
-@contextmanager
-def _bar(step: str) -> Iterator[Callable[[int, int | None], None]]:
-    with progress_bar(Console(stderr=True, highlight=False)) as progress:
-        task = progress.add_task(step, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
 from influx_wrap.cli.options import PATH
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -36,10 +36,9 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
     if not clip.answered.any():
         raise InputError(f"{source} has no frame with intrinsics: there is nothing to export.")
     errors = Console(stderr=True)
-    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task(f"writing {to}", total=int(clip.answered.sum()))
+    with watch(f"writing {to}", errors) as progress:
         if to in LONG:
-            LONG[to](clip, out, lambda: progress.advance(task))
+            LONG[to](clip, out, progress)
         else:
             EXPORTS[to](clip, out)
     for sentence in notes(clip, to):

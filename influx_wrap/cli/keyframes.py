@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.cli.options import PATH
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.observe.coverage import ORIENTATIONS
@@ -42,14 +42,8 @@ def command(folder: Path, out: Path | None, footage: Path | None) -> None:
     errors = Console(stderr=True)
     with errors.status(f"reading {folder}"):
         views = choose_views(folder)
-    with progress_bar(errors) as progress:
-        task = progress.add_task("contact sheet", total=None)
-        no_sheet = write_views(
-            views,
-            footage or views.summary.footage,
-            out,
-            lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    with watch("contact sheet", errors) as progress:
+        no_sheet = write_views(views, footage or views.summary.footage, out, progress)
     console = answers()
     console.print(_report(views), soft_wrap=True)
     if no_sheet:

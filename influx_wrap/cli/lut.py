@@ -19,8 +19,8 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judgement, favoured, judge_all
+from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import make_lookup
-from influx_wrap.lut.query import query_setting
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
@@ -85,8 +85,12 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     Example:
       influx-calib lut query canon17.json --lfl-mm 35 --fd-m inf --json
     """
-    table = read_table(table_file)
-    answer = query_setting(table, lfl_mm, fd_m, scheme)
+    table = LensTable.of(read_table(table_file))
+    answer = table.query(lfl_mm, fd_m, scheme=scheme)
+    intrinsics = dict(zip(NAMES, answer.intrinsics.tolist(), strict=True))
+    sigma = dict(zip(NAMES, answer.sigma.tolist(), strict=True))
+    rows = zip(answer.vertices.tolist(), answer.weights.tolist(), strict=True)
+    vertices = [(table.names[row], weight) for row, weight in rows if row >= 0]
     if as_json:
         click.echo(
             json.dumps(
@@ -94,10 +98,10 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
                     "lfl_mm": lfl_mm,
                     "fd_m": "inf" if math.isinf(fd_m) else fd_m,
                     "scheme": scheme,
-                    "status": answer.status,
-                    "intrinsics": answer.intrinsics,
-                    "sigma": answer.sigma,
-                    "vertices": [{"name": n, "weight": weight} for n, weight in answer.vertices],
+                    "status": str(answer.status),
+                    "intrinsics": intrinsics,
+                    "sigma": sigma,
+                    "vertices": [{"name": n, "weight": weight} for n, weight in vertices],
                 },
                 indent=2,
                 allow_nan=False,
@@ -109,11 +113,10 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     )
     for name in NAMES:
         digits = 3 if name in ("fx", "fy", "cx", "cy") else 6
-        value, sigma = answer.intrinsics[name], answer.sigma[name]
-        printed.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
+        printed.add_row(name, f"{intrinsics[name]:.{digits}f}", f"{sigma[name]:.{digits}f}")
     console = answer_console()
     console.print(printed)
-    parts = ", ".join(f"{name} {weight:.3f}" for name, weight in answer.vertices)
+    parts = ", ".join(f"{name} {weight:.3f}" for name, weight in vertices)
     console.print(f"{answer.status} by scheme {scheme} from {parts}", soft_wrap=True)
 
 

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.markup import escape
+
+from influx_wrap.compute.progress import Progress
 
 RESUME = "Resume with the same command."
 
 
-def progress_bar(console: Console) -> Progress:
+def progress_bar(console: Console) -> progress.Progress:
     """A bar with counts and times, shown on a terminal only and gone when it is done."""
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("elapsed"),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
     )
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return progress.Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    )
+
+
+@contextmanager
+def watch(step: str, console: Console | None = None, unit: float = 1) -> Iterator[Progress]:
+    """A bar for one step; it counts in ``unit``."""
+    with progress_bar(console or Console(stderr=True)) as bar:
+        task = bar.add_task(escape(step), total=None)
+        yield lambda done, total: bar.update(
+            task, completed=done / unit, total=None if total is None else total / unit
+        )

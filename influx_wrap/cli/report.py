@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, jobs_option
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.run.page import Written, write_report
@@ -55,10 +55,5 @@ def report_with_progress(
     workspace: Workspace, data: Path | None, jobs: int, console: Console
 ) -> Written:
     """``write_report`` with a bar."""
-    with progress_bar(console) as progress:
-        task = progress.add_task("report", total=None)
-
-        def done(n: int, total: int) -> None:
-            progress.update(task, completed=n, total=total)
-
-        return write_report(workspace, data, processes=jobs, progress=done)
+    with watch("report", console) as progress:
+        return write_report(workspace, data, processes=jobs, progress=progress)

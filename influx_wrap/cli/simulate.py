@@ -8,11 +8,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
     track,
 )
 
@@ -26,6 +21,7 @@ from influx_wrap.cli.options import (
     planned,
     seed_option,
 )
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.simulate_clip import (
     check_clip_options,
     clip_options,
@@ -37,6 +33,7 @@ from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
+from influx_wrap.model.words import counted
 from influx_wrap.plan import select_cells
 from influx_wrap.synth.film.board import BoardFootage
 from influx_wrap.synth.film.clip import ClipOptions
@@ -333,7 +330,7 @@ def command(
     _make_with_progress(prepared, jobs)
     n_cells = len(prepared.simulations)
     answers().print(
-        f"{'1 cell' if n_cells == 1 else f'{n_cells} cells'} of {lens} simulated in {out}, beside "
+        f"{counted(n_cells, 'cell')} of {lens} simulated in {out}, beside "
         f"the grid (plan.json) and all settings ({SETTINGS}).\n"
         f"Calibrate with: influx-calib run {lens} --data {out}",
         soft_wrap=True,
@@ -378,7 +375,5 @@ def _make_with_progress(prepared: PreparedCells, jobs: int) -> None:
         for _ in track(prepared.write(), "simulating", n_cells, console=console, transient=True):
             pass
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        bar = progress.add_task("rendering", total=prepared.n_frames)
-        prepared.film(processes=jobs, report=lambda frames: progress.advance(bar, frames))
+    with watch("rendering", console) as progress:
+        prepared.film(processes=jobs, progress=progress)

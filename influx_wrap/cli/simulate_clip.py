@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.cli.options import F, image_size
-from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.model.experiment import Plan
@@ -111,11 +110,8 @@ def simulate_clip(
         pp_offset_px=pp_offset_px,
     )
     try:
-        with progress_bar(Console(stderr=True)) as progress:
-            bar = progress.add_task("rendering", total=clip.n_frames)
-            video = shoot_clip(
-                clip, out, processes=jobs, report=lambda frames: progress.advance(bar, frames)
-            )
+        with watch("rendering") as progress:
+            video = shoot_clip(clip, out, processes=jobs, progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     width, height = clip.camera.image_size

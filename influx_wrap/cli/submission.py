@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -12,8 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from influx_wrap.cli.options import PATH
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
 from influx_wrap.formats.json_stream import MIB
@@ -152,13 +152,9 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
     print_written(out)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[Callable[[int], None]]:
+def _reading(path: Path) -> AbstractContextManager[Progress]:
     """A bar that moves as a file is read, in MiB."""
-    with progress_bar(Console(stderr=True)) as bar:
-        size = path.stat().st_size if path.is_file() else 0
-        task = bar.add_task(f"reading {escape(path.name)}, MiB", total=size / MIB)
-        yield lambda more: bar.advance(task, more / MIB)
+    return watch(f"reading {path.name}, MiB", unit=MIB)
 
 
 def _print(summary: SubmissionSummary) -> None:

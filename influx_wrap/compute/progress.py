@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Hears how many are done, and of how many, if that is known."""
 
-Advance: TypeAlias = Callable[[int], None]
-"""Hears how many more are done."""
+Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
+"""Makes of a step's name who hears how far it is, for as long as it goes on."""
+
+
+def no_progress(done: int, total: int | None) -> None:
+    """Nobody waits."""
+
+
+def adding(progress: Progress, total: int | None) -> Callable[[int], None]:
+    """Hears how many more are done, and tells ``progress`` how many there are by now."""
+    done = 0
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(done, total)
+
+    add(0)
+    return add

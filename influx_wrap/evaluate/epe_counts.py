@@ -14,6 +14,7 @@ from itertools import islice
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress, adding
 from influx_wrap.evaluate.epe_kernels import FIRST, INFINITE, UNSEEN, add_errors
 from influx_wrap.evaluate.histogram import BINS_PER_PX, MOST_PX, EpeHistogram
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
@@ -70,18 +71,19 @@ def epe_histograms(
     is_mei: bool,
     image_size: tuple[int, int],
     jobs: int,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> dict[str, EpeHistogram]:
     """A histogram for every video, made by ``jobs`` threads (the kernels leave Python's lock).
 
     points    (n, 3) in camera space
     is_mei    whether predictions are of the unified camera (Mei), not Brown-Conrady
-    progress  hears how many frames more are done
+    progress  hears of frames
     """
     directions = _directions(points)
     totals: dict[str, EpeHistogram] = {}
     running = np.zeros(FIRST + MOST_PX * BINS_PER_PX + 1, dtype=np.int64)
     current: str | None = None
+    done = adding(progress, sum(len(chosen.numbers) for chosen in frames.values()))
 
     def finish() -> None:
         if current is not None:
@@ -97,7 +99,7 @@ def epe_histograms(
                 finish()
                 current = chunk.video
             running += histogram
-            progress(int(chunk.times.sum()))
+            done(int(chunk.times.sum()))
         finish()
     empty = EpeHistogram(np.zeros(0, dtype=np.int64), 0, 0)
     return {video: totals.get(video, empty) for video in frames}

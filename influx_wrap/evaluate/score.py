@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from influx_wrap.compute.progress import Advance
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe_counts import CountedFrames, epe_histograms
 from influx_wrap.evaluate.histogram import EpeHistogram, added
@@ -87,13 +87,13 @@ def evaluate(
     properties: Mapping[str, Mapping[str, str]] | None = None,
     subsample: int = 1,
     jobs: int = 1,
-    progress: Advance = lambda _: None,
+    progress: Progress = no_progress,
 ) -> Evaluation:
     """Score predictions against the truth of the same videos.
 
     points      (n, 3) in camera space
     properties  ``{property: {video: value}}``, by which scores are grouped
-    progress    hears how many frames more are done
+    progress    hears of frames
     """
     if subsample < 1:
         raise InputError(f"every {subsample}th frame cannot be taken; 1 takes all.")

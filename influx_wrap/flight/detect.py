@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from influx_wrap.compute.progress import Watch
 from influx_wrap.formats.flight import StoredFlashes
 from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight, read_other_lights
 from influx_wrap.observe.flashes import FLASH_S, detect_flashes
@@ -31,18 +32,17 @@ def detect_flight(
     jobs: int,
     flash_s: float = FLASH_S,
     fps: float | None = None,
-    searching: Callable[[int | None], AbstractContextManager[Callable[[int], None]]],
+    watch: Watch,
     drawing: Callable[[], AbstractContextManager[object]],
 ) -> DetectedFlight:
     """Find the flashes in ``video``; write ``flashes.json``, ``other_lights.json`` and a
     contact sheet, ``flashes.png``, to ``out``.
 
-    ``flash_s`` and ``fps`` are those of ``detect_flashes``. ``searching`` is told how many
-    frames there are, if that is known, and gives who hears how many are done; ``drawing`` is
-    open while the contact sheet is drawn. For the main thread only.
+    ``flash_s`` and ``fps`` are those of ``detect_flashes``. ``drawing`` is open
+    while the contact sheet is drawn. For the main thread only.
     """
     source = open_frames(video, colour=True)
-    with searching(source.n_frames) as progress:
+    with watch("looking for flashes") as progress:
         stored = detect_flashes(source, out, jobs=jobs, progress=progress, flash_s=flash_s, fps=fps)
     with drawing():
         pictures = source.at(stored.flashes.frames.tolist())

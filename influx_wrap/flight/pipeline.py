@@ -12,14 +12,14 @@ is what they share, ``_Rules`` are where they differ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from influx_wrap.compute.freshness import MADE_FROM, is_made_from
+from influx_wrap.compute.progress import Progress, Watch
 from influx_wrap.errors import InputError
 from influx_wrap.flight.experiment import forget_experiment, write_flight_experiment
 from influx_wrap.flight.files import MATCH, write_match
@@ -42,18 +42,13 @@ from influx_wrap.model.experiment import Plan, Setting
 from influx_wrap.model.flashes import Readings
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.model.words import size_text
 from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
 
 CAMERA = "arri-alexa-mini"
 """The camera of a flight that does not say so."""
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Hears how many of how many pictures are done."""
-
-Drawing: TypeAlias = Callable[[], AbstractContextManager[Progress]]
-"""Gives who hears it, for as long as there are pictures to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,22 +170,19 @@ def observe_flight(
     out: Path,
     *,
     jobs: int,
-    opened: Callable[[int | None], None],
-    progress: Callable[[int], None],
+    progress: Progress,
     drawing: Progress,
 ) -> ObservedFlight:
     """Make the experiment ``out`` from the recorded flight in ``folder``.
 
-    ``opened`` hears how many frames the footage says it has, ``progress`` how many are done,
-    ``drawing`` how far the review page is. A review is taken from ``folder`` or, if there is
-    none, from ``out``. For the main thread only.
+    ``progress`` hears of frames, ``drawing`` of the review page's pictures. A review is
+    taken from ``folder`` or, if there is none, from ``out``. For the main thread only.
 
     Raises ``InputError`` if a person has to decide.
     """
     recording = read_flight_recording(folder, extracted_metadata(folder, out))
     source = open_frames(recording.footage, colour=True)
     check_rig(recording, source, plan)
-    opened(source.n_frames)
     stored = detect_flashes(source, out, jobs=jobs, progress=progress)
     flight = _Flight(
         stored=stored,
@@ -212,7 +204,7 @@ def observe_flight(
         page=_Page.WHEN_ASKED,
         count_first=False,
     )
-    outcome = _decide(flight, out, out, rules, drawing=lambda: nullcontext(drawing))
+    outcome = _decide(flight, out, out, rules, watch=lambda _: nullcontext(drawing))
     if outcome.refusal is not None:
         raise InputError(outcome.refusal)
     return outcome.observed
@@ -223,13 +215,12 @@ def match_folder(
     *,
     advice: Callable[[MatchedFlight], str],
     settled: Callable[[ObservedFlight], None],
-    drawing: Drawing,
+    watch: Watch,
 ) -> MatchOutcome:
     """Make an experiment from a folder with ``flashes.json`` and ``flash_rtk.json``.
 
     ``advice`` says what a person who is asked can do. ``settled`` hears the match as soon as it
-    is written, whatever becomes of it; ``drawing`` gives who hears how far the review page is.
-    A review is taken from the flight's folder.
+    is written, whatever becomes of it. A review is taken from the flight's folder.
     """
     folder = request.folder
     if not folder.is_dir():
@@ -246,7 +237,7 @@ def match_folder(
         min_pairs=request.min_pairs,
         accept=request.accept,
     )
-    return _decide(flight, folder, out, rules, settled=settled, drawing=drawing)
+    return _decide(flight, folder, out, rules, settled=settled, watch=watch)
 
 
 def _flight_in(request: MatchRequest, out: Path, is_recording: bool) -> _Flight:
@@ -270,10 +261,10 @@ def _flight_in(request: MatchRequest, out: Path, is_recording: bool) -> _Flight:
     body = None if setting is None and camera is None else known.camera(camera or CAMERA)
     stored, readings = read_flashes(folder / FLASHES), read_flash_rtk(rtk)
     if body is not None and body.image_size != stored.flashes.image_size:
-        sizes = ["{} x {}".format(*size) for size in (stored.flashes.image_size, body.image_size)]
         raise InputError(
-            f"{folder / FLASHES} is of {sizes[0]} pixels, camera {body.name} has {sizes[1]}. "
-            "Name the camera that filmed it with --camera."
+            f"{folder / FLASHES} is of {size_text(stored.flashes.image_size)} pixels, camera "
+            f"{body.name} has {size_text(body.image_size)}. Name the camera that filmed it with "
+            "--camera."
         )
     footage, title = request.footage or stored.footage, folder.resolve().name
     return _Flight(stored, readings, rtk, footage, title, lens, body, setting, lambda: truth)
@@ -285,7 +276,7 @@ def _decide(
     out: Path,
     rules: _Rules,
     *,
-    drawing: Drawing,
+    watch: Watch,
     settled: Callable[[ObservedFlight], None] = lambda _: None,
 ) -> MatchOutcome:
     """Match, write that to ``folder``, and make the experiment ``out`` of it or say why not."""
@@ -301,7 +292,7 @@ def _decide(
     write_match(folder, matched)
     written = [folder / PAIRS, folder / MATCH]
     if rules.page is _Page.ALWAYS:
-        _write_page(flight, folder, matched, drawing)
+        _write_page(flight, folder, matched, watch)
         written.append(folder / REVIEW_PAGE)
     settled(observed)
     few, question = matched.too_few(rules.min_pairs), _question(matched, rules)
@@ -311,7 +302,7 @@ def _decide(
             # What is there of an earlier match is not what the flight says now.
             forget_experiment(out)
         if rules.page is _Page.WHEN_ASKED and question is not None:
-            _write_page_anew(flight, folder, matched, review, drawing)
+            _write_page_anew(flight, folder, matched, review, watch)
         return MatchOutcome(observed, refusal, None, tuple(written))
     if flight.setting is None or flight.camera is None or flight.lens is None:
         return MatchOutcome(observed, None, None, tuple(written))
@@ -328,22 +319,13 @@ def _question(matched: MatchedFlight, rules: _Rules) -> str | None:
     return f"{matched.refusal()} {rules.advice(matched)}"
 
 
-def _write_page(
-    flight: _Flight,
-    folder: Path,
-    matched: MatchedFlight,
-    drawing: Drawing,
-) -> None:
-    with drawing() as progress:
+def _write_page(flight: _Flight, folder: Path, matched: MatchedFlight, watch: Watch) -> None:
+    with watch("pictures") as progress:
         write_review_files(folder, matched, flight.footage, title=flight.title, progress=progress)
 
 
 def _write_page_anew(
-    flight: _Flight,
-    folder: Path,
-    matched: MatchedFlight,
-    review: Path | None,
-    drawing: Drawing,
+    flight: _Flight, folder: Path, matched: MatchedFlight, review: Path | None, watch: Watch
 ) -> None:
     """Write the review page, unless it is there and would be the same."""
 
@@ -356,5 +338,5 @@ def _write_page_anew(
 
     if (folder / REVIEW_PAGE).exists() and is_made_from(folder / MADE_FROM, made_from(review)):
         return
-    _write_page(flight, folder, matched, drawing)
+    _write_page(flight, folder, matched, watch)
     write_json(folder / MADE_FROM, made_from(review or folder / REVIEW))

@@ -8,12 +8,13 @@ the person's pairs, so that a slip of theirs shows as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.camera import CameraFit, is_poor
 from influx_wrap.flight.match import match_flight
@@ -28,6 +29,7 @@ from influx_wrap.formats.pairs import (
 )
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import SET_BY_HAND, Flashes, Readings
+from influx_wrap.model.words import size_text
 from influx_wrap.observe.pairing import OUTLIER_SIGMAS, TOLERANCE_S, Misfit, fit_clock
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.led_review import Card, write_review_page
@@ -180,19 +182,21 @@ def write_review_files(
     footage: Path,
     *,
     title: str,
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> None:
     """Write ``review.html``, and ``review.csv`` unless it is there: it holds decisions.
 
-    ``footage`` is the video; ``progress`` hears how many of how many pictures have been read.
+    ``footage`` is the video; ``progress`` hears of the pictures read.
     """
     path, flashes = folder / REVIEW, matched.flashes
     is_new = not path.exists()
     rows = review_rows(matched) if is_new else read_review(path, flashes, matched.readings)
     source = open_frames(footage, colour=True)
     if source.image_size != flashes.image_size:
-        sizes = ["{} x {}".format(*size) for size in (source.image_size, flashes.image_size)]
-        raise InputError(f"{footage} has {sizes[0]} pixels, the flashes are of {sizes[1]}.")
+        raise InputError(
+            f"{footage} has {size_text(source.image_size)} pixels, the flashes are of "
+            f"{size_text(flashes.image_size)}."
+        )
     write_review_page(
         folder / REVIEW_PAGE,
         review_cards(matched, rows),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from influx_wrap.compute.progress import Advance
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
 
@@ -45,8 +45,9 @@ _DECODER = json.JSONDecoder(object_pairs_hook=tuple, parse_int=float, parse_cons
 class JsonStream:
     """A place in a JSON text that moves towards its end."""
 
-    def __init__(self, path: Path, file: BinaryIO, max_bytes: int, progress: Advance) -> None:
+    def __init__(self, path: Path, file: BinaryIO, max_bytes: int, progress: Progress) -> None:
         self._path, self._file, self._max_bytes, self._progress = path, file, max_bytes, progress
+        self._size = path.stat().st_size
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._text, self._at = "", 0
         self._taken_at = 0
@@ -151,7 +152,7 @@ class JsonStream:
         self._count(self._at)
         self._text = self._text[self._at :] + text
         self._at = self._taken_at = self._counted_to = 0
-        self._progress(len(piece))
+        self._progress(self._bytes_read, self._size)
         return not self._is_whole or bool(text)
 
     def _count(self, to: int) -> None:
@@ -185,12 +186,10 @@ class JsonStream:
 
 
 @contextmanager
-def open_json(
-    path: Path, max_bytes: int, progress: Advance = lambda _: None
-) -> Iterator[JsonStream]:
+def open_json(path: Path, max_bytes: int, progress: Progress = no_progress) -> Iterator[JsonStream]:
     """A JSON file from its beginning; one larger than ``max_bytes`` is refused unread.
 
-    progress  hears how many bytes more are read
+    progress  hears of bytes
     """
     with reading(path):
         size = path.stat().st_size

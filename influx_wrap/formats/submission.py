@@ -15,13 +15,13 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.compute.progress import Advance
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import writing
 from influx_wrap.formats.json_stream import MIB, open_json, too_large
@@ -42,8 +42,6 @@ from influx_wrap.formats.submission_scan import (
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
 
 MAX_BYTES = 200 * MIB
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -75,12 +73,12 @@ class SubmissionSummary:
 
 
 def validate_submission(
-    path: Path, manifest: Mapping[str, Video] | None = None, progress: Advance = lambda _: None
+    path: Path, manifest: Mapping[str, Video] | None = None, progress: Progress = no_progress
 ) -> SubmissionSummary:
     """Check a submission by every rule; the error names the first place that breaks one.
 
     manifest  the videos it must contain, all of them, each with all frames
-    progress  hears how many bytes more are read
+    progress  hears of bytes
     """
     frames: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
@@ -106,7 +104,7 @@ def find_faults(
     path: Path,
     manifest: Mapping[str, Video] | None = None,
     most: int = 50,
-    progress: Advance = lambda _: None,
+    progress: Progress = no_progress,
 ) -> list[str]:
     """The first faults of a submission in the order of the file; none if it is valid."""
     faults: list[str] = []
@@ -129,7 +127,7 @@ def find_faults(
 
 
 def read_submission(
-    path: Path, manifest: Mapping[str, Video] | None = None, progress: Advance = lambda _: None
+    path: Path, manifest: Mapping[str, Video] | None = None, progress: Progress = no_progress
 ) -> Predictions:
     """Read a submission, checked by every rule, with pixel (0, 0) a pixel's centre.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from influx_wrap.lut.lookup import Lookup, Status, make_lookup, one
 from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.lut.uncertainty import ErrorModel, make_error_model, sigma
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.table import Table
 
@@ -23,11 +23,15 @@ class TableAnswer:
     intrinsics  (..., 8) in the order of ``NAMES``; NaN where there is no answer
     sigma       (..., 8) their standard deviations
     status      (...) ``interpolated``, ``extrapolated``, or why there is no answer
+    vertices    (..., k) rows of the table's experiments it comes from, -1 for none
+    weights     (..., k) theirs
     """
 
     intrinsics: FloatArray
     sigma: FloatArray
     status: NDArray[np.str_]
+    vertices: IntArray
+    weights: FloatArray
 
     @property
     def camera(self) -> Intrinsics:
@@ -65,6 +69,8 @@ class LensTable(Table):
             answers.intrinsics.reshape(*lfl.shape, 8),
             deviation.reshape(*lfl.shape, 8),
             names.reshape(lfl.shape),
+            answers.vertices.reshape(*lfl.shape, -1),
+            answers.weights.reshape(*lfl.shape, -1),
         )
 
 

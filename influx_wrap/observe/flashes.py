@@ -22,7 +22,7 @@ Frames are spread over processes and kept in a journal as those of boards are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +33,7 @@ import cv2
 import numpy as np
 
 from influx_wrap.compute.processes import parallel
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.flight import FLASHES, StoredFlashes, read_flashes, write_flashes
@@ -98,7 +99,7 @@ def detect_flashes(
     folder: Path,
     *,
     jobs: int,
-    progress: Callable[[int], None],
+    progress: Progress,
     flash_s: float = FLASH_S,
     fps: float | None = None,
 ) -> StoredFlashes:
@@ -106,7 +107,7 @@ def detect_flashes(
 
     What is in ``folder`` already and made from the same is kept. Damaged footage is read up
     to the damage, and the result says so. Other lights are in ``other_lights.json`` beside
-    it. ``progress`` hears how many frames are done. For the main thread only.
+    it. For the main thread only.
 
     flash_s  how long the LED is on
     fps      frames per second, in place of what the recording says
@@ -126,7 +127,7 @@ def detect_flashes(
     }
     finished = _finished(source, folder, made_from)
     if finished is not None:
-        progress(finished.flashes.n_frames)
+        progress(finished.flashes.n_frames, finished.flashes.n_frames)
         return finished
     make_folder(folder)
     with Journal(folder / JOURNAL, made_from, ("lights",)).opened() as journal:

@@ -9,7 +9,7 @@ was found is kept in a journal, so that a run that was stopped goes on (``journa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.compute.processes import parallel
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     DetectionSummary,
@@ -52,14 +53,13 @@ def detect_footage(
     *,
     stills: bool,
     jobs: int,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> DetectionSummary:
     """Find ``target`` in every frame of ``source`` and write its folder of detections.
 
     What is in ``folder`` already and made from the same is kept. Damaged footage is read
     up to the damage, and the summary says so; it is read anew the next time, as a mended
-    copy may look the same to ``footage_hash``. ``progress`` hears how many frames are done.
-    For the main thread only.
+    copy may look the same to ``footage_hash``. For the main thread only.
 
     Raises ``InputError`` if no frame, or hardly one, tells where the target is.
     """
@@ -72,7 +72,7 @@ def detect_footage(
     }
     finished = _finished(source, folder, stills, made_from)
     if finished is not None:
-        progress(finished.n_frames)
+        progress(finished.n_frames, finished.n_frames)
         return finished
     make_folder(folder)
     names = ("uv", "confidence", "ambiguous")

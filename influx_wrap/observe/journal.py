@@ -13,7 +13,7 @@ import hashlib
 import io
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 from influx_wrap import __version__
 from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.processes import WorkerDied
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import (
     make_folder,
@@ -55,6 +56,7 @@ class Frames:
         self.start = start
         self.truncated: TruncatedInput | None = None
         self.path = source.path
+        self.n_frames = source.n_frames
         self._source = source
 
     def __iter__(self) -> Iterator[tuple[int, Picture]]:
@@ -111,14 +113,13 @@ class Journal:
         self,
         frames: Frames,
         results: Iterable[tuple[tuple[int, Picture], Found | Exception | WorkerDied]],
-        progress: Callable[[int], None],
+        progress: Progress,
     ) -> TruncatedInput | None:
         """Keep the results of ``frames``, which may come in any order.
 
-        ``progress`` hears how many frames are done. Returns what is wrong with the end of
-        the footage, if anything.
+        Returns what is wrong with the end of the footage, if anything.
         """
-        progress(frames.start)
+        progress(frames.start, frames.n_frames)
         done: dict[int, Found] = {}
         n_done = chunk_start = frames.start
         for (index, _), found in results:
@@ -132,7 +133,7 @@ class Journal:
                 raise found
             done[index] = found
             n_done += 1
-            progress(n_done)
+            progress(n_done, frames.n_frames)
             chunk = range(chunk_start, chunk_start + CHUNK)
             if all(frame in done for frame in chunk):
                 self._append([done.pop(frame) for frame in chunk])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.json_stream import MIB
 from influx_wrap.formats.manifest import Video, read_manifest
@@ -17,7 +18,7 @@ from influx_wrap.formats.submission_scan import shown
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
 
 ALL = "all"
-Reading = Callable[[Path], AbstractContextManager[Callable[[int], None]]]
+Reading = Callable[[Path], AbstractContextManager[Progress]]
 """Makes of a file that is about to be read what hears how many bytes more are read."""
 
 

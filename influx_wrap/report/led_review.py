@@ -8,13 +8,14 @@ it, pictures included: it works from a laptop in a field. Saving hands out ``rev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pairs import REVIEW, REVIEW_COLUMNS, ReviewRow
@@ -50,10 +51,10 @@ def write_review_page(
     source: FrameSource,
     *,
     title: str,
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> None:
-    """Write the page; ``source`` is the video in colour, ``progress`` hears how many of how
-    many pictures have been read."""
+    """Write the page; ``source`` is the video in colour, ``progress`` hears of the
+    pictures read."""
     wanted: dict[int, list[int]] = {}
     for number, card in enumerate(cards):
         for frame in card.frames:

@@ -6,19 +6,19 @@ and the page of all of them lie beside these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Watch
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.groups import lenses, motions
 from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice
 from influx_wrap.evaluate.score import Evaluation, evaluate
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.files import make_folder, reading, write_text
+from influx_wrap.formats.files import make_folder, write_text
 from influx_wrap.formats.groundtruth import read_validation
 from influx_wrap.formats.submission import read_submission
 from influx_wrap.formats.video_groups import read_video_groups
@@ -29,9 +29,6 @@ from influx_wrap.report.score_table import score_csv, score_latex, score_table
 from influx_wrap.report.scores import write_scores
 
 SCORES, TABLE, PAGE = "scores.json", "table", "report.html"
-
-Watch = Callable[[str], AbstractContextManager[Callable[[int, int | None], None]]]
-"""Makes of a step's name what hears how much of it is done, and of how much if that is known."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +105,8 @@ def _places(predictions: Sequence[Path], out: Path) -> dict[Path, Path]:
 
 
 def _read(path: Path, watch: Watch) -> Predictions:
-    with reading(path):
-        size = path.stat().st_size
     with watch(f"reading {path.name}") as progress:
-        return read_submission(path, progress=_adding(progress, size))
+        return read_submission(path, progress=progress)
 
 
 def _points(
@@ -132,8 +127,6 @@ def _evaluate(
     properties: Mapping[str, Mapping[str, str]],
     watch: Watch,
 ) -> Evaluation:
-    step = request.subsample
-    total = sum(-(-int(truth.is_interpolated.sum()) // step) for truth in known.values())
     with watch(f"frames of {predicted.method}") as progress:
         return evaluate(
             predicted,
@@ -142,23 +135,10 @@ def _evaluate(
             points_source=points.source,
             image_size=request.image_size,
             properties=properties,
-            subsample=step,
+            subsample=request.subsample,
             jobs=request.jobs,
-            progress=_adding(progress, total),
+            progress=progress,
         )
-
-
-def _adding(progress: Callable[[int, int | None], None], total: int) -> Callable[[int], None]:
-    """Hears how many more are done, and tells how many there are by now."""
-    done = 0
-
-    def add(more: int) -> None:
-        nonlocal done
-        done += more
-        progress(done, total)
-
-    add(0)
-    return add
 
 
 def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
 from influx_wrap.formats.rosbag import MAX_TIME_NS, Grey, Kind, write_bag
@@ -45,16 +46,16 @@ def find_cameras(folder: Path) -> list[BagCamera]:
     return [_camera(entry.name, entry) for entry in folders]
 
 
-def make_bag(
-    path: Path, kind: Kind, cameras: Sequence[BagCamera], progress: Callable[[], None]
-) -> None:
-    """Write the pictures of all cameras by their times; ``progress`` hears of each."""
+def make_bag(path: Path, kind: Kind, cameras: Sequence[BagCamera], progress: Progress) -> None:
+    """Write the pictures of all cameras by their times."""
+    total = sum(len(camera.times_ns) for camera in cameras)
 
     def in_order() -> Iterator[tuple[str, int, Grey]]:
         streams = (camera.pictures() for camera in cameras)
-        for time_ns, topic, picture in merge(*streams, key=lambda item: item[:2]):
+        in_time = merge(*streams, key=lambda item: item[:2])
+        for done, (time_ns, topic, picture) in enumerate(in_time, start=1):
             yield topic, time_ns, picture
-            progress()
+            progress(done, total)
 
     write_bag(path, kind, in_order())
 

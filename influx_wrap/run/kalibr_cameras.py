@@ -22,6 +22,7 @@ from influx_wrap.calibrate.problem import Problem, pack
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration
 from influx_wrap.calibrate.rollouts import run_rollouts
+from influx_wrap.compute.progress import Watch
 from influx_wrap.formats.detections import COORDS, SUCCESSES
 from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.files import check_writable, make_folder, write_text
@@ -37,7 +38,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames
 from influx_wrap.report.kalibr_report import write_kalibr_report
-from influx_wrap.run.kalibr_corners import Pictures, Watch, detect_all
+from influx_wrap.run.kalibr_corners import Pictures, detect_all
 
 BAG_SUFFIXES = (".bag", ".db3", ".mcap")
 InitMode: TypeAlias = Literal["default", "run_twice", "fixed_point", "override"]

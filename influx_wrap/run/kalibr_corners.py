@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from influx_wrap.compute.progress import Watch
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES, DetectionSummary
 from influx_wrap.formats.files import check_writable, make_folder, writing
@@ -19,9 +18,6 @@ from influx_wrap.observe.bags import BagFrames, Excerpt
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
-
-Watch = Callable[[int | None], AbstractContextManager[Callable[[int], None]]]
-"""Makes of the number of frames, if it is known, what hears how many are done."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ def detect_corners(request: CornersRequest, watch: Watch) -> Corners:
 
 def detect_all(source: FrameSource, target: Target, folder: Path, watch: Watch) -> DetectionSummary:
     """The target in every frame, into ``folder``; a recording that ends early is refused."""
-    with watch(source.n_frames) as progress:
+    with watch("detecting") as progress:
         summary = detect_footage(
             source, target, folder, stills=True, jobs=os.cpu_count() or 1, progress=progress
         )

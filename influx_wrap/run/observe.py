@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
 from influx_wrap.formats.recording_yaml import is_flight
@@ -39,31 +40,19 @@ def _observe(
 ) -> Job:
     assert job.recording is not None
     frames = f"frames of {job.cell}"
-    expected: int | None = None
-
-    def opened(total: int | None) -> None:
-        nonlocal expected
-        expected = total
-        listener.progress(frames, 0, total)
-
-    def read(done: int) -> None:
-        listener.progress(frames, done, expected)
-
-    def drawing(done: int, total: int) -> None:
-        listener.progress(f"pictures of {job.cell}", done, total)
-
+    read = partial(listener.progress, frames)
+    drawing = partial(listener.progress, f"pictures of {job.cell}")
     listener.progress(frames, 0, None)
     try:
         if is_flight(job.recording):
             flight = observe_flight(
-                job.recording, plan, job.folder,
-                jobs=processes, opened=opened, progress=read, drawing=drawing,
-            )  # fmt: skip
+                job.recording, plan, job.folder, jobs=processes, progress=read, drawing=drawing
+            )
             texts = _flight_warnings(flight)
         else:
             observed = observe_recording(
                 job.recording, plan, boards, job.folder,
-                jobs=processes, opened=opened, progress=read, drawing=drawing,
+                jobs=processes, progress=read, drawing=drawing,
             )  # fmt: skip
             texts = _warnings(observed)
     except Exception as error:

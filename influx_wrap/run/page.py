@@ -18,6 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from influx_wrap.compute.processes import WorkerDied, parallel
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats import experiment as files
@@ -36,9 +37,6 @@ from influx_wrap.report.run_page import FootagePicture, Seen, cell_data, write_r
 from influx_wrap.run.jobs import by_number
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace
-
-Progress = Callable[[int, int], None]
-"""Hears how many experiments of how many are done."""
 
 FEW = 6
 """So many experiments are done before another process has started."""
@@ -72,7 +70,7 @@ class _Shown:
 
 
 def write_report(
-    workspace: Workspace, data: Path | None, *, processes: int = 1, progress: Progress | None = None
+    workspace: Workspace, data: Path | None, *, processes: int = 1, progress: Progress = no_progress
 ) -> Written:
     """Write ``report.html`` of a run, from all experiments in its folder.
 
@@ -87,8 +85,7 @@ def write_report(
     with closing(work) as finished:
         for task, answer in finished:
             shown[task.cell] = _died(task, answer) if isinstance(answer, WorkerDied) else answer
-            if progress is not None:
-                progress(len(shown), len(tasks))
+            progress(len(shown), len(tasks))
     ordered = [shown[task.cell] for task in tasks]
     cells = _within_budget([one.data for one in ordered])
     write_run_page(workspace.report, _settings(workspace), [one.record for one in ordered], cells)

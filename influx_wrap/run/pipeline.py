@@ -243,7 +243,7 @@ def _write_page(
 ) -> bool:
     """Whether there is a page; that there is none must not cost the run its results."""
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int | None) -> None:
         listener.progress("report", done, total)
 
     listener.progress("report", 0, None)

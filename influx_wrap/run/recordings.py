@@ -10,11 +10,12 @@ truth goes along, with the noise of the corners as it is in this footage.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.compute.freshness import MADE_FROM, is_made_from
+from influx_wrap.compute.progress import Progress
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import write_experiment
@@ -29,7 +30,7 @@ from influx_wrap.observe.coverage import Coverage
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.run.views import Progress, choose_views, show_views, shown_coverage
+from influx_wrap.run.views import choose_views, show_views, shown_coverage
 
 log = logging.getLogger(__name__)
 
@@ -56,19 +57,17 @@ def observe_recording(
     out: Path,
     *,
     jobs: int,
-    opened: Callable[[int | None], None],
-    progress: Callable[[int], None],
+    progress: Progress,
     drawing: Progress,
 ) -> Observed:
     """Make the experiment ``out`` from the recording in ``folder``, as far as need be.
 
-    ``opened`` hears how many frames the footage says it has, ``progress`` how many are
-    done, ``drawing`` how far the contact sheet is. For the main thread only.
+    ``progress`` hears of frames, ``drawing`` of those read for the contact sheet. For the main
+    thread only.
     """
     recording = read_recording(folder, boards, extracted_metadata(folder, out))
     source = open_frames(recording.footage)
     check_rig(recording, source, plan)
-    opened(source.n_frames)
     summary = detect_footage(
         source,
         recording.target,

@@ -10,7 +10,7 @@ where it is, everything is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     COORDS,
@@ -34,6 +35,7 @@ from influx_wrap.formats.kalibr import (
     write_target,
 )
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.words import counted, size_text
 from influx_wrap.observe.coverage import (
     CELL_COLS,
     MIN_VIEWS,
@@ -64,9 +66,6 @@ LEFT_OUT = {
     Reason.SAME_POSE: "same pose as a chosen frame",
     Reason.SUPPRESSED: "close to a stronger frame",
 }
-
-Progress = Callable[[int, int], None]
-"""Hears how many frames of how many have been read for the contact sheet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,15 +192,14 @@ def _contact_sheet(
     try:
         source = open_frames(footage)
         if source.image_size != chosen.image_size:
-            size, wanted = ("{} x {}".format(*s) for s in (source.image_size, chosen.image_size))
+            size, wanted = size_text(source.image_size), size_text(chosen.image_size)
             return f"none, as {footage} has {size} pixels, the detections are of {wanted}."
         missing = draw_contact_sheet(_pictures(source, frames, progress), corners, path)
     except InputError as error:
         return f"none, as {error}"
     if not missing:
         return None
-    frames_missing = "1 frame" if len(missing) == 1 else f"{len(missing)} frames"
-    return f"it lacks {frames_missing} that cannot be read from {footage}."
+    return f"it lacks {counted(len(missing), 'frame')} that cannot be read from {footage}."
 
 
 def _pictures(

@@ -29,7 +29,7 @@ height_px: {SIZE[1]}
 
 
 @contextmanager
-def no_drawing() -> Iterator[Progress]:
+def no_drawing(step: str) -> Iterator[Progress]:
     raise AssertionError("no page was asked for")
     yield
 
@@ -59,7 +59,7 @@ def match(tmp_path: Path):
             MatchRequest(folder, catalogue=catalogue, **(known | options)),  # type: ignore[arg-type]
             advice=lambda matched: f"({matched.verdict})",
             settled=heard.append,
-            drawing=no_drawing,
+            watch=no_drawing,
         )
         return outcome, heard
 

@@ -134,8 +134,8 @@ def test_size_is_limited_while_reading_too(tmp_path: Path) -> None:
 def test_progress(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("{}")
-    heard: list[int] = []
-    with open_json(path, 10, heard.append) as stream:
+    heard: list[tuple[int, int | None]] = []
+    with open_json(path, 10, lambda *now: heard.append(now)) as stream:
         assert list(stream.members()) == []
         stream.end()
-    assert sum(heard) == 2
+    assert heard[-1] == (2, 2)

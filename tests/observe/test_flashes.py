@@ -67,7 +67,9 @@ def run(path: Path, out: Path, **options) -> tuple[StoredFlashes, list[int]]:
     heard: list[int] = []
     source = open_frames(path, colour=True)
     options = {"fps": FPS} | options
-    return detect_flashes(source, out, jobs=1, progress=heard.append, **options), heard
+    return detect_flashes(
+        source, out, jobs=1, progress=lambda done, _: heard.append(done), **options
+    ), heard
 
 
 def sightings(seen: Sightings, n: int) -> np.ndarray:

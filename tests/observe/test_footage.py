@@ -50,7 +50,9 @@ def write_pictures(folder: Path, pictures: list[np.ndarray]) -> Path:
 def run(path: Path, out: Path, target: AprilGrid = GRID) -> tuple[DetectionSummary, list[int]]:
     heard: list[int] = []
     source = open_frames(path)
-    summary = detect_footage(source, target, out, stills=False, jobs=1, progress=heard.append)
+    summary = detect_footage(
+        source, target, out, stills=False, jobs=1, progress=lambda done, _: heard.append(done)
+    )
     return summary, heard
 
 

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
+from influx_wrap.compute.progress import no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
 from influx_wrap.formats.catalogue import load_catalogue
@@ -75,7 +76,6 @@ def data(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
         [plan_night(cut, NightFootage("h264", NIGHT, FLIGHT))],
         folder,
         processes=1,
-        report=lambda _: None,
     )
     return folder
 
@@ -89,7 +89,7 @@ def run(catalogue: Path, data: Path, out: Path, *options: object) -> Result:
 def observe(plan: Plan, source: Path, out: Path) -> ObservedFlight:
     return observe_flight(
         source / "z2f9", plan, out,
-        jobs=1, opened=lambda _: None, progress=lambda _: None, drawing=lambda *_: None,
+        jobs=1, progress=no_progress, drawing=no_progress,
     )  # fmt: skip
 
 

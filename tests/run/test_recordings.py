@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
+from influx_wrap.compute.progress import no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
@@ -164,9 +165,8 @@ def observe(rig: Path, folder: Path, out: Path, camera: str = "small") -> Observ
         known.boards,
         out,
         jobs=1,
-        opened=lambda _: None,
-        progress=lambda _: None,
-        drawing=lambda *_: None,
+        progress=no_progress,
+        drawing=no_progress,
     )
 
 

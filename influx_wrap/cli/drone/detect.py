@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -13,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from influx_wrap.cli.options import PATH, jobs_option, number
-from influx_wrap.cli.progress import RESUME, progress_bar
+from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.flight.detect import FLASHES_PNG, detect_flight
 from influx_wrap.formats.flight import FLASHES
@@ -58,13 +56,6 @@ def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int
       influx-calib drone detect night.mp4 --out flight
     """
     errors = Console(stderr=True)
-
-    @contextmanager
-    def searching(total: int | None) -> Iterator[Callable[[int], None]]:
-        with progress_bar(errors) as progress:
-            task = progress.add_task("looking for flashes", total=total)
-            yield lambda n_done: progress.update(task, completed=n_done)
-
     try:
         found = detect_flight(
             video,
@@ -72,7 +63,7 @@ def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int
             jobs=jobs,
             flash_s=flash_s,
             fps=fps,
-            searching=searching,
+            watch=watch,
             drawing=lambda: errors.status("drawing the contact sheet"),
         )
     except KeyboardInterrupt:

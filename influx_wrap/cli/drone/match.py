@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, number
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
@@ -20,7 +17,6 @@ from influx_wrap.flight.pipeline import (
     CAMERA,
     MatchRequest,
     ObservedFlight,
-    Progress,
     match_folder,
 )
 from influx_wrap.flight.review import REVIEW_PAGE
@@ -100,7 +96,7 @@ def command(
         review=review,
     )
     outcome = match_folder(
-        request, advice=partial(_advice, review=review), settled=_print_match, drawing=_drawing
+        request, advice=partial(_advice, review=review), settled=_print_match, watch=watch
     )
     if outcome.refusal is not None:
         print_written(*outcome.written)
@@ -112,14 +108,6 @@ def command(
             soft_wrap=True,
         )
     print_written(*outcome.written)
-
-
-@contextmanager
-def _drawing() -> Iterator[Progress]:
-    """A bar for the pictures of the review page."""
-    with progress_bar(Console(stderr=True)) as progress:
-        task = progress.add_task("pictures", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _print_match(flight: ObservedFlight) -> None:

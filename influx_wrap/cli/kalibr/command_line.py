@@ -12,14 +12,10 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from rich.console import Console
-
 from influx_wrap.calibrate.result import CalibrationError
-from influx_wrap.cli.progress import progress_bar
 from influx_wrap.errors import InputError
 
 MODEL = "pinhole-radtan"
@@ -114,14 +110,6 @@ def check_span(span: Sequence[float] | None, option: str) -> tuple[float, float]
     if not 0 <= begin < end:
         raise InputError(f"{option} {begin:g} {end:g} is no span: give 0 <= A < B.")
     return begin, end
-
-
-@contextmanager
-def detecting_bar(n_frames: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar over the frames in which corners are looked for."""
-    with progress_bar(Console(stderr=True)) as bar:
-        task = bar.add_task("detecting", total=n_frames)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def note(sentence: str) -> None:

@@ -6,10 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from influx_wrap.cli.kalibr.command_line import Parser, note, run
-from influx_wrap.cli.progress import progress_bar
+from influx_wrap.cli.progress import watch
 from influx_wrap.formats.rosbag import Kind
 from influx_wrap.run.kalibr_bag import find_cameras, make_bag
 
@@ -51,10 +49,8 @@ def _work(arguments: Sequence[str]) -> None:
     options = _parser().parse_args(arguments)
     kind: Kind = options.ros2 or "ros1"
     cameras = find_cameras(options.folder)
-    bar = progress_bar(Console(stderr=True))
-    task = bar.add_task("writing", total=sum(len(camera.times_ns) for camera in cameras))
-    with bar:
-        make_bag(options.output_bag, kind, cameras, lambda: bar.advance(task))
+    with watch("writing") as progress:
+        make_bag(options.output_bag, kind, cameras, progress)
     for camera in cameras:
         print(f"{camera.topic}: {len(camera.times_ns)} pictures")
     print(f"written: {options.output_bag}")

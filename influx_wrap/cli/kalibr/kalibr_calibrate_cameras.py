@@ -15,12 +15,12 @@ from influx_wrap.cli.kalibr.command_line import (
     check_camera,
     check_span,
     count,
-    detecting_bar,
     note,
     number,
     positive,
     run,
 )
+from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
 from influx_wrap.run.kalibr_cameras import (
     CamerasRequest,
@@ -163,7 +163,7 @@ def _work(arguments: Sequence[str]) -> None:
         export_poses=options.export_poses,
     )
     try:
-        done = calibrate_cameras(request, detecting_bar)
+        done = calibrate_cameras(request, watch)
     except CalibrationError as error:
         raise _with_advice(error) from None
     if options.verbose:

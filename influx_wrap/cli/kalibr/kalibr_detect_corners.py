@@ -12,10 +12,10 @@ from influx_wrap.cli.kalibr.command_line import (
     Parser,
     check_camera,
     check_span,
-    detecting_bar,
     number,
     run,
 )
+from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES
 from influx_wrap.run.kalibr_corners import CornersRequest, Pictures, detect_corners
@@ -80,7 +80,7 @@ def _work(arguments: Sequence[str]) -> None:
             options.detection_coords,
             options.detection_successes,
         ),
-        detecting_bar,
+        watch,
     )
     width, height = found.summary.image_size
     seen = int((found.summary.counts > 0).sum())

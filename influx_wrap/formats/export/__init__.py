@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.formats.export.camchain import write_camchain
 from influx_wrap.formats.export.colmap import write_colmap
 from influx_wrap.formats.export.frames import missing_sentence
@@ -41,7 +42,7 @@ EXPORTS: dict[str, Callable[[Clip, Path], None]] = {
 }
 """Writers by the name of their format."""
 
-LONG: dict[str, Callable[[Clip, Path, Callable[[], None]], None]] = {
+LONG: dict[str, Callable[[Clip, Path, Progress], None]] = {
     "stmap": write_stmap,
     "camchain": write_camchain,
 }

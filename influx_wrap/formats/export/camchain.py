@@ -6,9 +6,9 @@ of ``camchain-<frame>.yaml``. Pixel (0, 0) is the centre of the top-left pixel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered
 from influx_wrap.formats.files import dump_yaml, make_folder, write_text
@@ -18,8 +18,8 @@ from influx_wrap.model.clip import Clip
 SUFFIXES = (".yaml", ".yml")
 
 
-def write_camchain(clip: Clip, path: Path, advance: Callable[[], None] = lambda: None) -> None:
-    """Write the file of a single frame, or a folder of them; ``advance`` is called after each."""
+def write_camchain(clip: Clip, path: Path, progress: Progress = no_progress) -> None:
+    """Write the file of a single frame, or a folder of them."""
     clip = answered(clip)
     if path.suffix in SUFFIXES:
         if len(clip.frames) > 1:
@@ -28,12 +28,11 @@ def write_camchain(clip: Clip, path: Path, advance: Callable[[], None] = lambda:
                 "frames: give the name of a folder, without .yaml."
             )
         write_text(path, camchain(clip, 0))
-        advance()
         return
     make_folder(path)
     for row, frame in enumerate(clip.frames.tolist()):
         write_text(path / f"camchain-{frame:06d}.yaml", camchain(clip, row))
-        advance()
+        progress(row + 1, len(clip.frames))
 
 
 def camchain(clip: Clip, row: int) -> str:

@@ -16,6 +16,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered, extra
 from influx_wrap.formats.files import make_folder, writing
@@ -31,8 +32,8 @@ _BAND_PIXELS = 1 << 18
 Map = NDArray[np.float32]
 
 
-def write_stmap(clip: Clip, path: Path, advance: Callable[[], None] = lambda: None) -> None:
-    """Write two EXR files per frame into the folder ``path``; ``advance`` is called after each.
+def write_stmap(clip: Clip, path: Path, progress: Progress = no_progress) -> None:
+    """Write two EXR files per frame into the folder ``path``.
 
     Frames in a row with the same intrinsics, as while nobody touches the lens, are computed
     once.
@@ -50,7 +51,7 @@ def write_stmap(clip: Clip, path: Path, advance: Callable[[], None] = lambda: No
             }
         for kind, values in maps.items():
             _write_exr(exr, path / f"{kind}.{frame:06d}.exr", values)
-        advance()
+        progress(row + 1, len(clip.frames))
 
 
 def _write_exr(exr: ModuleType, path: Path, values: Map) -> None:

@@ -6,12 +6,13 @@ A board that is moved is ``board``'s, the drone at night ``night``'s.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from influx_wrap.compute.progress import Progress, adding, no_progress
 from influx_wrap.formats.files import make_folder, remove_leftovers
 from influx_wrap.formats.recording_yaml import RECORDING
 from influx_wrap.formats.video import SUFFIXES
@@ -46,17 +47,18 @@ class Film(Rendering):
 
 
 def shoot_films(
-    films: Sequence[Film], folder: Path, *, processes: int, report: Callable[[int], None]
+    films: Sequence[Film], folder: Path, *, processes: int, progress: Progress = no_progress
 ) -> None:
     """Make a recording of each in the sub-folder of its cell; those that are there are left.
 
-    ``report`` hears how many frames more are done.
+    ``progress`` hears of the frames of all.
     """
+    done = adding(progress, sum(one.n_frames for one in films))
     todo = []
     for one in films:
         place = folder / one.simulation.cell.name
         if (place / RECORDING).exists():
-            report(one.n_frames)
+            done(one.n_frames)
         else:
             make_folder(place)
             remove_leftovers(place)
@@ -65,8 +67,8 @@ def shoot_films(
         place = folder / one.simulation.cell.name
         if one.codec is None:
             name = FRAMES
-            shoot_stills(one, place / name, processes, report)
+            shoot_stills(one, place / name, processes, done)
         else:
             name = f"clip{SUFFIXES[one.codec]}"
-            shoot_video(one, place / name, one.codec, processes, report)
+            shoot_video(one, place / name, one.codec, processes, done)
         one.complete(place, name)

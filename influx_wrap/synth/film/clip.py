@@ -7,7 +7,6 @@ ground truth of every frame, and a manifest, so that predictions can be made and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from influx_wrap.compute.progress import Progress, adding, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_json, remove_leftovers, write_json
 from influx_wrap.formats.groundtruth import write_ground_truth
@@ -159,20 +159,19 @@ def prepare_clip(
 
 
 def shoot_clip(
-    clip: RoomClip, folder: Path, *, processes: int, report: Callable[[int], None]
+    clip: RoomClip, folder: Path, *, processes: int, progress: Progress = no_progress
 ) -> Path:
     """Write the video and its truth, unless they are there, and return the video's path.
 
     The video has the folder's name, by which ground truth, manifest and predictions know it.
-    ``report`` hears how many frames more are done.
     """
     name = folder.resolve().name or "clip"
     video = folder / f"{name}{SUFFIXES[clip.codec]}"
     if (folder / TRUTH).exists() and video.exists():
-        report(clip.n_frames)
+        progress(clip.n_frames, clip.n_frames)
         return video
     remove_leftovers(folder)
-    shoot_video(clip, video, clip.codec, processes, report)
+    shoot_video(clip, video, clip.codec, processes, adding(progress, clip.n_frames))
     write_lens_metadata(folder / METADATA, clip.metadata)
     everywhere = np.ones(clip.n_frames, dtype=bool)
     write_ground_truth(

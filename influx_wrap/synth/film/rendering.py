@@ -51,22 +51,20 @@ class Rendering(ABC):
 
 
 def shoot_video(
-    one: Rendering, path: Path, codec: str, processes: int, report: Callable[[int], None]
+    one: Rendering, path: Path, codec: str, processes: int, done: Callable[[int], None]
 ) -> None:
-    """Render all frames into a video; ``report`` hears how many more are done."""
+    """Render all frames into a video; ``done`` hears how many more there are."""
     tasks = [_Shot(one, frame, None) for frame in range(one.n_frames)]
-    write_video(path, _shots(tasks, processes, report), FPS, codec)
+    write_video(path, _shots(tasks, processes, done), FPS, codec)
 
 
-def shoot_stills(
-    one: Rendering, folder: Path, processes: int, report: Callable[[int], None]
-) -> None:
-    """Render all frames that ``folder`` lacks, as PNG; ``report`` hears how many more are done."""
+def shoot_stills(one: Rendering, folder: Path, processes: int, done: Callable[[int], None]) -> None:
+    """Render all frames that ``folder`` lacks, as PNG; ``done`` hears how many more there are."""
     make_folder(folder)
     shots = [_Shot(one, k, folder / f"{k:06d}.png") for k in range(one.n_frames)]
     missing = [shot for shot in shots if shot.path is not None and not shot.path.exists()]
-    report(len(shots) - len(missing))
-    for _ in _shots(missing, processes, report):
+    done(len(shots) - len(missing))
+    for _ in _shots(missing, processes, done):
         pass
 
 
@@ -80,7 +78,7 @@ class _Shot:
 
 
 def _shots(
-    tasks: Sequence[_Shot], processes: int, report: Callable[[int], None]
+    tasks: Sequence[_Shot], processes: int, done: Callable[[int], None]
 ) -> Iterator[NDArray[np.uint8]]:
     """The pictures of the tasks that have no path, in the order of the tasks."""
     ahead: dict[int, NDArray[np.uint8]] = {}
@@ -99,7 +97,7 @@ def _shots(
                 )
             if isinstance(picture, InputError):
                 raise picture
-            report(1)
+            done(1)
             if picture is None:
                 continue
             ahead[task.frame] = picture

@@ -6,10 +6,11 @@ filmed if footage is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import check_codec
 from influx_wrap.model.experiment import Cell, Plan
@@ -81,11 +82,6 @@ class PreparedCells:
     films: Sequence[Film] = ()
     left_out: tuple[str, ...] = ()
 
-    @property
-    def n_frames(self) -> int:
-        """Of all films."""
-        return sum(one.n_frames for one in self.films)
-
     def write(self) -> Iterator[str]:
         """Write what a detector would report of each cell; yields the names of cells done."""
         for simulation in self.simulations:
@@ -96,9 +92,9 @@ class PreparedCells:
                 raise InputError(f"cell {name}: {error}") from None
             yield name
 
-    def film(self, *, processes: int, report: Callable[[int], None]) -> None:
-        """Make all recordings; ``report`` hears how many frames more are done."""
-        shoot_films(self.films, self.folder, processes=processes, report=report)
+    def film(self, *, processes: int, progress: Progress) -> None:
+        """Make all recordings."""
+        shoot_films(self.films, self.folder, processes=processes, progress=progress)
 
 
 def prepare_cells(request: CellsRequest, folder: Path) -> PreparedCells:

@@ -41,7 +41,7 @@ def test_maps_agree_with_opencv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENCV_IO_ENABLE_OPENEXR", "1")
     clip = make_clip(SMALL_SIZE)
     steps = []
-    write_stmap(clip, tmp_path / "maps", advance=lambda: steps.append(1))
+    write_stmap(clip, tmp_path / "maps", progress=lambda *now: steps.append(now))
     assert len(steps) == 5
     names = {file.name for file in (tmp_path / "maps").iterdir()}
     kinds = ("undistort", "distort")

@@ -37,9 +37,14 @@ def cells(names: str, noise: Noise = DEFAULT) -> tuple[Simulation, ...]:
 
 def shoot(folder: Path, simulation: Simulation, footage: BoardFootage, processes: int = 1) -> int:
     """Film one cell; returns the number of frames reported."""
-    done: list[int] = []
-    shoot_films([plan_film(simulation, footage)], folder, processes=processes, report=done.append)
-    return sum(done)
+    done: list[tuple[int, int | None]] = []
+    shoot_films(
+        [plan_film(simulation, footage)],
+        folder,
+        processes=processes,
+        progress=lambda *now: done.append(now),
+    )
+    return done[-1][0]
 
 
 def tag_misses(folder: Path, frame_numbers: list[int]) -> FloatArray:

@@ -35,9 +35,9 @@ def small_clip(seed: int = 0, n_frames: int = 4, codec: str = "ffv1") -> RoomCli
 
 def shot(clip: RoomClip, folder: Path, processes: int = 1) -> Path:
     folder.mkdir(exist_ok=True)
-    done: list[int] = []
-    video = shoot_clip(clip, folder, processes=processes, report=done.append)
-    assert sum(done) == clip.n_frames
+    done: list[tuple[int, int | None]] = []
+    video = shoot_clip(clip, folder, processes=processes, progress=lambda *now: done.append(now))
+    assert done[-1] == (clip.n_frames, clip.n_frames)
     return video
 
 

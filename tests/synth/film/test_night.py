@@ -30,9 +30,9 @@ def tiny(name: str = "plain", codec: str = "h264") -> NightFilm:
 
 
 def shoot(one: NightFilm, folder: Path, processes: int = 1) -> Path:
-    done: list[int] = []
-    shoot_films([one], folder, processes=processes, report=done.append)
-    assert sum(done) == one.n_frames
+    done: list[tuple[int, int | None]] = []
+    shoot_films([one], folder, processes=processes, progress=lambda *now: done.append(now))
+    assert done[-1] == (one.n_frames, one.n_frames)
     return folder / one.simulation.cell.name
 
 
