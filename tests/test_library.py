@@ -81,6 +81,8 @@ def test_the_script_runs_as_written(workplace: Path) -> None:
 
 
 def test_readme_and_docstring_show_it() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"```python\n{SCRIPT}```\n" in readme
     for line in SCRIPT.splitlines():
         code = re.sub(r"\s+#.*", "", line)
         for part in code.split("; "):

@@ -40,8 +40,10 @@ class Entry:
 
 def recording_path(page: Page) -> Path:
     """Where the page's recording is."""
-    docs = page.path.parent if page.path.parent.name == "docs" else page.path.parent / "docs"
-    return docs / "printed" / f"{page.path.stem}.txt"
+    folder = page.path.parent
+    # The README's folder is the clone's, and that may be called docs, too.
+    is_docs = folder.name == "docs" and page.name != "README.md"
+    return (folder if is_docs else folder / "docs") / "printed" / f"{page.path.stem}.txt"
 
 
 def read_recording(path: Path) -> list[Entry]:
