@@ -10,7 +10,7 @@ from influx_wrap.cli.options import PATH, count_option, image_size, jobs_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.evaluate.points import parse_points
-from influx_wrap.run.evaluation import EvaluateRequest, evaluate_files
+from influx_wrap.run.evaluation import evaluate_files
 
 
 @click.command("evaluate")
@@ -67,18 +67,18 @@ def command(
     Example:
       influx-calib evaluate geocalib.json --truth gt_validation.json --out scores
     """
-    request = EvaluateRequest(
+    scored = evaluate_files(
         predictions,
         truth,
         out,
-        parse_points(points),
-        size,
-        groups,
-        catalogue,
+        points=parse_points(points),
+        image_size=size,
+        groups=groups,
+        catalogue=catalogue,
         subsample=subsample,
         intervals=intervals,
         jobs=jobs,
+        watch=watch,
     )
-    scored = evaluate_files(request, watch)
     answers().print(scored.table, soft_wrap=True, markup=False)
     print_written(*scored.written)

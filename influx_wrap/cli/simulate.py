@@ -40,7 +40,7 @@ from influx_wrap.plan import select_cells
 from influx_wrap.synth.film.board import BoardFootage
 from influx_wrap.synth.film.clip import ClipOptions
 from influx_wrap.synth.film.night import NightFootage
-from influx_wrap.synth.film.simulate import CellsRequest, PreparedCells, prepare_cells
+from influx_wrap.synth.film.simulate import PreparedCells, prepare_cells
 from influx_wrap.synth.film.simulation import SETTINGS
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
@@ -240,11 +240,10 @@ def command(
         )
         flight = FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra)
         night = NightFootage(codec, pictures, flight)
-    request = CellsRequest(
-        plan, select_cells(plan, cells), noise, seed, breathing, fd_jitter, pp_offset_px,
-        board=board, night=night,
+    prepared = prepare_cells(
+        plan, select_cells(plan, cells), out, noise, seed=seed, breathing=breathing,
+        fd_jitter=fd_jitter, pp_offset_px=pp_offset_px, board=board, night=night,
     )  # fmt: skip
-    prepared = prepare_cells(request, out)
     _make_with_progress(prepared, jobs)
     n_cells = len(prepared.simulations)
     answers().print(
