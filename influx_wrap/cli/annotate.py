@@ -13,7 +13,7 @@ from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.files import annotate
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
-from influx_wrap.cli.options import PATH
+from influx_wrap.cli.options import PATH, choice_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -40,13 +40,7 @@ LEAST_PREVIEW_PX = 160
     show_default="csv for a file .csv, else influx",
     help="InFlux's ground-truth JSON, or CSV with sigmas.",
 )
-@click.option(
-    "--scheme",
-    type=click.Choice(SCHEMES),
-    default=DEFAULT,
-    show_default=True,
-    help="How to interpolate.",
-)
+@choice_option("--scheme", SCHEMES, DEFAULT, "How to interpolate.")
 @click.option(
     "--fill-gaps",
     type=click.IntRange(min=0, max=MOST_FILLED),

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from influx_wrap.cli.options import number
+from influx_wrap.cli.options import Command, choice_option, number
 from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.kalibr import KalibrContainer, LocalKalibr, docker_client
 from influx_wrap.engines.kalibr_engine import TIMEOUT_S, KalibrEngine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def engine_options(function: F) -> F:
+def engine_options(function: Command) -> Command:
     """--engine, --image and --timeout-s."""
-    engine = click.option(
+    engine = choice_option(
         "--engine",
-        type=click.Choice(("native", "kalibr")),
-        default="native",
-        show_default=True,
-        help="Who calibrates: ours, or a real Kalibr (on the PATH, or in --image).",
+        ("native", "kalibr"),
+        "native",
+        "Who calibrates: ours, or a real Kalibr (on the PATH, or in --image).",
     )
     image = click.option("--image", metavar="NAME", help="Container image with a Kalibr.")
     timeout = click.option(

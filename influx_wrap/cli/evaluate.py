@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from influx_wrap.cli.options import PATH, image_size, jobs_option
+from influx_wrap.cli.options import PATH, count_option, image_size, jobs_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.evaluate.points import parse_points
-from influx_wrap.run.evaluation import EvaluateRequest, evaluate_files
+from influx_wrap.run.evaluation import evaluate_files
 
 
 @click.command("evaluate")
@@ -41,13 +41,7 @@ from influx_wrap.run.evaluation import EvaluateRequest, evaluate_files
     show_default="lens and motion, by the metadata",
     help="Columns video and any others, by whose values scores are grouped.",
 )
-@click.option(
-    "--subsample",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="End-point errors of every Nth frame only.",
-)
+@count_option("--subsample", 1, "End-point errors of every Nth frame only.", at_least=1)
 @click.option("--intervals", is_flag=True, help="With 95 % confidence in the tables.")
 @jobs_option
 @click.pass_obj
@@ -73,18 +67,18 @@ def command(
     Example:
       influx-calib evaluate geocalib.json --truth gt_validation.json --out scores
     """
-    request = EvaluateRequest(
+    scored = evaluate_files(
         predictions,
         truth,
         out,
-        parse_points(points),
-        size,
-        groups,
-        catalogue,
+        points=parse_points(points),
+        image_size=size,
+        groups=groups,
+        catalogue=catalogue,
         subsample=subsample,
         intervals=intervals,
         jobs=jobs,
+        watch=watch,
     )
-    scored = evaluate_files(request, watch)
     answers().print(scored.table, soft_wrap=True, markup=False)
     print_written(*scored.written)

@@ -12,7 +12,7 @@ from influx_wrap.cli.options import PATH
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.export import EXPORTS, LONG, notes, read_clip
 
 
@@ -20,7 +20,7 @@ from influx_wrap.formats.export import EXPORTS, LONG, notes, read_clip
 @click.argument("source", metavar="GT.json|LUT.json", type=PATH)
 @click.option("--to", type=click.Choice(list(EXPORTS)), required=True, help="The format.")
 @click.option("--out", type=PATH, required=True, help="File, or folder of stmap and camchain.")
-@click.option("--camera", default="arri-alexa-mini", show_default=True,
+@click.option("--camera", default=CAMERA, show_default=True,
               help="Camera body of a clip; a table knows its own.")  # fmt: skip
 @click.pass_obj
 def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: str) -> None:

@@ -15,7 +15,7 @@ from influx_wrap.cli.options import PATH, number
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judgement, favoured, judge_all
@@ -50,7 +50,7 @@ def command() -> None:
 @click.argument("source", metavar="RUN_DIR|SELECTED.json", type=PATH)
 @click.option("--out", type=PATH, required=True, help="The table.")
 @click.option("--lens", help="Of a selected-results file; a run knows its own.")
-@click.option("--camera", show_default="the run's, or arri-alexa-mini", help="Camera body.")
+@click.option("--camera", show_default=f"the run's, or {CAMERA}", help="Camera body.")
 @click.pass_obj
 def build(
     catalogue: Path | None, source: Path, out: Path, lens: str | None, camera: str | None

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import CAMERA
 from influx_wrap.model.experiment import Plan
 from influx_wrap.run.plan import plan_by_name
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 RECIPE_NAMES = ("influx", "stock", "batch")
 
@@ -66,68 +67,79 @@ def setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def lens_argument(function: F) -> F:
-    """LENS and --camera."""
-    camera = click.option(
-        "--camera", default="arri-alexa-mini", show_default=True, help="Camera body."
+def number_option(
+    name: str, default: float | None, text: str, **bounds: Any
+) -> Callable[[Command], Command]:
+    """An option that is a ``number``; ``text`` is its help, which shows the default."""
+    return click.option(
+        name,
+        type=number(**bounds),
+        metavar="NUMBER",
+        default=default,
+        show_default=True,
+        help=text,
     )
+
+
+def count_option(
+    name: str, default: int, text: str, *, at_least: int = 0
+) -> Callable[[Command], Command]:
+    """An option that is a whole number."""
+    kind = click.IntRange(min=at_least)
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
+
+
+def choice_option(
+    name: str, choices: Sequence[str], default: str, text: str
+) -> Callable[[Command], Command]:
+    """An option that is one of several words."""
+    kind = click.Choice(choices)
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
+
+
+seed_option = count_option("--seed", 0, "The same seed gives the same bytes.")
+
+cells_option = click.option(
+    "--cells",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="Cells by name, such as z3f2,z0f9, or all.",
+)
+
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="all cores",
+    help="How much to do at once; the answers do not depend on it.",
+)
+
+
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Calibrate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786, and "
+    "not in processes of this machine; the answers do not depend on it.",
+)
+
+
+rollouts_option = click.option(
+    "--rollouts",
+    type=click.IntRange(min=1),
+    show_default="the recipe's",
+    help="How many random orders of the views are tried.",
+)
+
+
+def lens_argument(function: Command) -> Command:
+    """LENS and --camera."""
+    camera = click.option("--camera", default=CAMERA, show_default=True, help="Camera body.")
     return click.argument("lens")(camera(function))
 
 
-def cells_option(function: F) -> F:
-    """--cells."""
-    return click.option(
-        "--cells",
-        default="all",
-        show_default=True,
-        metavar="NAMES",
-        help="Cells by name, such as z3f2,z0f9, or all.",
-    )(function)
-
-
-def seed_option(function: F) -> F:
-    """--seed."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="The same seed gives the same bytes.",
-    )(function)
-
-
-def jobs_option(function: F) -> F:
-    """--jobs."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        default=os.cpu_count() or 1,
-        show_default="all cores",
-        help="How much to do at once; the answers do not depend on it.",
-    )(function)
-
-
-def scheduler_option(function: F) -> F:
-    """--scheduler."""
-    return click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Calibrate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786, and "
-        "not in processes of this machine; the answers do not depend on it.",
-    )(function)
-
-
-def rollouts_option(function: F) -> F:
-    """--rollouts."""
-    return click.option(
-        "--rollouts",
-        type=click.IntRange(min=1),
-        show_default="the recipe's",
-        help="How many random orders of the views are tried.",
-    )(function)
-
-
-def recipe_options(function: F) -> F:
+def recipe_options(function: Command) -> Command:
     """--recipe, --set and --rollouts."""
     settings = click.option(
         "--set",
@@ -137,13 +149,7 @@ def recipe_options(function: F) -> F:
         metavar="KEY=VALUE",
         help="Replace one choice of the recipe, such as bow=off; may be repeated.",
     )
-    recipe = click.option(
-        "--recipe",
-        type=click.Choice(RECIPE_NAMES),
-        default="influx",
-        show_default=True,
-        help="What happens at every stage.",
-    )
+    recipe = choice_option("--recipe", RECIPE_NAMES, "influx", "What happens at every stage.")
     return recipe(settings(rollouts_option(function)))
 
 

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskID
 
-from influx_wrap.cli.options import PATH, as_settings, number, setting
+from influx_wrap.cli.options import PATH, as_settings, count_option, number, setting
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.predict.environment import Environment
 from influx_wrap.predict.registry import METHODS, is_trivial
 from influx_wrap.predict.run import PredictRequest, named_videos, prepare
@@ -41,7 +41,7 @@ from influx_wrap.predict.videos import Outcome
 )
 @click.option(
     "--camera",
-    default="arri-alexa-mini",
+    default=CAMERA,
     show_default=True,
     help="Whose sensor turns millimetres into pixels, for the method metadata.",
 )
@@ -80,13 +80,7 @@ from influx_wrap.predict.videos import Outcome
     metavar="SECONDS",
     help="How long a method may be silent.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Videos at once, each with a process of the method's.",
-)
+@count_option("--jobs", 1, "Videos at once, each with a process of the method's.", at_least=1)
 @click.pass_obj
 def command(
     catalogue: Path | None,

@@ -14,9 +14,11 @@ from rich.progress import (
 from influx_wrap.cli.options import (
     PATH,
     cells_option,
+    choice_option,
+    count_option,
     jobs_option,
     lens_argument,
-    number,
+    number_option,
     offset,
     planned,
     seed_option,
@@ -38,7 +40,7 @@ from influx_wrap.plan import select_cells
 from influx_wrap.synth.film.board import BoardFootage
 from influx_wrap.synth.film.clip import ClipOptions
 from influx_wrap.synth.film.night import NightFootage
-from influx_wrap.synth.film.simulate import CellsRequest, PreparedCells, prepare_cells
+from influx_wrap.synth.film.simulate import PreparedCells, prepare_cells
 from influx_wrap.synth.film.simulation import SETTINGS
 from influx_wrap.synth.flight import FlightOptions
 from influx_wrap.synth.night import NightOptions
@@ -60,61 +62,36 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     "--out", type=PATH, required=True, help="Folder, one sub-folder per cell; or a clip's own."
 )
 @cells_option
-@click.option(
-    "--noise-px",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NOISE.corner_px,
-    show_default=True,
-    help="Standard deviation of each corner coordinate.",
+@number_option(
+    "--noise-px", NOISE.corner_px, "Standard deviation of each corner coordinate.", at_least=0
 )
-@click.option(
+@number_option(
     "--outliers",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NOISE.outliers,
-    show_default=True,
-    help=f"Share of corners displaced by up to {NOISE.outlier_px:g} px.",
+    NOISE.outliers,
+    f"Share of corners displaced by up to {NOISE.outlier_px:g} px.",
+    at_least=0,
 )
-@click.option(
+@number_option(
     "--missing-tags",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NOISE.missing_tags,
-    show_default=True,
-    help="Share of the visible tags that are not found.",
+    NOISE.missing_tags,
+    "Share of the visible tags that are not found.",
+    at_least=0,
 )
-@click.option(
-    "--bow-mm",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NOISE.bow_mm,
-    show_default=True,
-    help="Sag of the board's middle.",
-)
-@click.option(
+@number_option("--bow-mm", NOISE.bow_mm, "Sag of the board's middle.", at_least=0)
+@number_option(
     "--rtk-ball-m",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NOISE.rtk_ball_m,
-    show_default=True,
-    help="Radius of the ball in which a drone's position is off.",
+    NOISE.rtk_ball_m,
+    "Radius of the ball in which a drone's position is off.",
+    at_least=0,
 )
-@click.option(
-    "--breathing",
-    type=number(),
-    metavar="NUMBER",
-    default=0.0,
-    show_default=True,
-    help="Largest relative departure of the focal length from a thin lens.",
+@number_option(
+    "--breathing", 0.0, "Largest relative departure of the focal length from a thin lens."
 )
-@click.option(
+@number_option(
     "--fd-jitter",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=0.0,
-    show_default=True,
-    help="Relative standard deviation of the focus distances from the planned ones.",
+    0.0,
+    "Relative standard deviation of the focus distances from the planned ones.",
+    at_least=0,
 )
 @click.option(
     "--pp-offset-px",
@@ -136,75 +113,28 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     show_default="all",
     help="How many poses of a board to render, spread over tilts and positions.",
 )
-@click.option(
-    "--blur-px",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=0.7,
-    show_default=True,
-    help="Standard deviation of the lens's blur in a picture.",
+@number_option("--blur-px", 0.7, "Standard deviation of the lens's blur in a picture.", at_least=0)
+@number_option("--defocus-px", 0.0, "Radius of the disc that defocus makes of a point.", at_least=0)
+@number_option("--image-noise", 2.0, "Standard deviation of a pixel's noise, of 255.", at_least=0)
+@number_option(
+    "--vignetting", 0.0, "Share of the light that is lost in the picture's corners.", at_least=0
 )
-@click.option(
-    "--defocus-px",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=0.0,
-    show_default=True,
-    help="Radius of the disc that defocus makes of a point.",
+@choice_option(
+    "--renderer", ("fast", "blender"), "fast", "Our own, or Blender's Cycles for --images."
 )
-@click.option(
-    "--image-noise",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=2.0,
-    show_default=True,
-    help="Standard deviation of a pixel's noise, of 255.",
-)
-@click.option(
-    "--vignetting",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=0.0,
-    show_default=True,
-    help="Share of the light that is lost in the picture's corners.",
-)
-@click.option(
-    "--renderer",
-    type=click.Choice(("fast", "blender")),
-    default="fast",
-    show_default=True,
-    help="Our own, or Blender's Cycles for --images.",
-)
-@click.option(
-    "--codec",
-    type=click.Choice(tuple(SUFFIXES)),
-    default="h264",
-    show_default=True,
-    help="Of the video; ffv1 is lossless.",
-)
-@click.option(
+@choice_option("--codec", tuple(SUFFIXES), "h264", "Of the video; ffv1 is lossless.")
+@number_option(
     "--core-px",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NIGHT.core_px,
-    show_default=True,
-    help="Diameter of the white core of the drone's LED; 0: it is red only.",
+    NIGHT.core_px,
+    "Diameter of the white core of the drone's LED; 0: it is red only.",
+    at_least=0,
 )
-@click.option(
-    "--halo-px",
-    type=number(at_least=1),
-    metavar="NUMBER",
-    default=NIGHT.halo_px,
-    show_default=True,
-    help="Diameter of the red halo around it.",
-)
-@click.option(
+@number_option("--halo-px", NIGHT.halo_px, "Diameter of the red halo around it.", at_least=1)
+@number_option(
     "--scatter",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=NIGHT.scatter,
-    show_default=True,
-    help="Light of the glow beside the LED, as a share of what the sensor can take.",
+    NIGHT.scatter,
+    "Light of the glow beside the LED, as a share of what the sensor can take.",
+    at_least=0,
 )
 @click.option(
     "--lights/--no-lights",
@@ -212,28 +142,16 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     show_default=True,
     help="Street lamps, a red light and an aeroplane beside the LED.",
 )
-@click.option(
+@number_option(
     "--hover-s",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=FLIGHT.hover_s,
-    show_default=True,
-    help="Seconds for which the drone hovers at a point, and about as long to the next.",
+    FLIGHT.hover_s,
+    "Seconds for which the drone hovers at a point, and about as long to the next.",
+    at_least=0,
 )
-@click.option(
-    "--miss",
-    type=click.IntRange(min=0),
-    default=FLIGHT.missed,
-    show_default=True,
-    help="Flashes that were read but are not in the video.",
+@count_option(
+    "--miss", FLIGHT.missed, "Flashes that were read but are not in the video.", at_least=0
 )
-@click.option(
-    "--extra",
-    type=click.IntRange(min=0),
-    default=FLIGHT.extra,
-    show_default=True,
-    help="Flashes in the video that were not read.",
-)
+@count_option("--extra", FLIGHT.extra, "Flashes in the video that were not read.", at_least=0)
 @clip_options
 @jobs_option
 @seed_option
@@ -322,11 +240,10 @@ def command(
         )
         flight = FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra)
         night = NightFootage(codec, pictures, flight)
-    request = CellsRequest(
-        plan, select_cells(plan, cells), noise, seed, breathing, fd_jitter, pp_offset_px,
-        board=board, night=night,
+    prepared = prepare_cells(
+        plan, select_cells(plan, cells), out, noise, seed=seed, breathing=breathing,
+        fd_jitter=fd_jitter, pp_offset_px=pp_offset_px, board=board, night=night,
     )  # fmt: skip
-    prepared = prepare_cells(request, out)
     _make_with_progress(prepared, jobs)
     n_cells = len(prepared.simulations)
     answers().print(

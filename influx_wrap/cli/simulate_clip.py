@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from influx_wrap.cli.options import F, image_size
+from influx_wrap.cli.options import Command, choice_option, image_size
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -31,7 +31,7 @@ SENSIBLE_OPTIONS = (
 )  # fmt: skip
 
 
-def clip_options(function: F) -> F:
+def clip_options(function: Command) -> Command:
     """--clip, --frames, --motion and --size."""
     for option in (
         click.option(
@@ -41,13 +41,7 @@ def clip_options(function: F) -> F:
             show_default="the camera's",
             help="Pixels of a clip, over the width of the same sensor.",
         ),
-        click.option(
-            "--motion",
-            type=click.Choice(MOTIONS),
-            default=CLIP.motion,
-            show_default=True,
-            help="What the lens does in a clip.",
-        ),
+        choice_option("--motion", MOTIONS, CLIP.motion, "What the lens does in a clip."),
         click.option(
             "--frames",
             "n_frames",

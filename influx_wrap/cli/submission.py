@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from influx_wrap.cli.options import PATH
+from influx_wrap.cli.options import PATH, choice_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.compute.progress import Progress
@@ -66,8 +66,7 @@ def command() -> None:
 @click.option("--method", required=True, metavar="NAME", help="What the method is called.")
 @click.option("--type", "kind", type=click.Choice(tuple(PARAMETERS)), required=True,
               help="The camera it predicts.")  # fmt: skip
-@click.option("--version", type=click.Choice(VERSIONS), default=VERSIONS[0], show_default=True,
-              help="The benchmark's.")  # fmt: skip
+@choice_option("--version", VERSIONS, VERSIONS[0], "The benchmark's.")
 @split_option
 def template(manifest: Path, out: Path, method: str, kind: str, version: str, split: str) -> None:
     """All frames of a manifest's videos, still without predictions.

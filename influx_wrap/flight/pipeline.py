@@ -25,7 +25,7 @@ from influx_wrap.flight.experiment import forget_experiment, write_flight_experi
 from influx_wrap.flight.files import MATCH, write_match
 from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
 from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_files
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import file_hash, write_json
 from influx_wrap.formats.flight import (
     FLASH_RTK,
@@ -46,9 +46,6 @@ from influx_wrap.model.words import size_text
 from influx_wrap.observe.flashes import detect_flashes
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
-
-CAMERA = "arri-alexa-mini"
-"""The camera of a flight that does not say so."""
 
 
 @dataclass(frozen=True, eq=False)

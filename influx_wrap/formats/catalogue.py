@@ -23,6 +23,9 @@ from influx_wrap.model.target import AprilGrid
 Entry = Camera | Lens | Board
 T = TypeVar("T")
 
+CAMERA = "arri-alexa-mini"
+"""The camera of whoever names none."""
+
 
 @dataclass(frozen=True)
 class Catalogue:

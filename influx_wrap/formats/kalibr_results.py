@@ -96,7 +96,7 @@ def write_results(path: Path, results: CameraResults, target: Target) -> None:
     write_text(path, "\n".join([*camera, "", *described]) + "\n")
 
 
-def write_poses(path: Path, times_ns: Sequence[int], poses: FloatArray) -> None:
+def write_kalibr_poses(path: Path, times_ns: Sequence[int], poses: FloatArray) -> None:
     """Write where the camera was in the target's frame, from ``poses`` (V, 12).
 
     Those take the target to the camera: a rotation matrix row by row, and a translation.

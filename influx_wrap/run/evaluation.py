@@ -31,9 +31,29 @@ from influx_wrap.report.scores import write_scores
 SCORES, TABLE, PAGE = "scores.json", "table", "report.html"
 
 
-@dataclass(frozen=True)
-class EvaluateRequest:
-    """What is scored, and how.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The table of all scores as text, and the files that were written."""
+
+    table: str
+    written: tuple[Path, ...]
+
+
+def evaluate_files(
+    predictions: Sequence[Path],
+    truth: Path,
+    out: Path,
+    *,
+    points: PointsChoice,
+    image_size: tuple[int, int],
+    groups: Path | None,
+    catalogue: Path | None,
+    subsample: int,
+    intervals: bool,
+    jobs: int,
+    watch: Watch,
+) -> Scored:
+    """Score all files and write what there is to say about them.
 
     predictions  files as they are submitted
     truth        the InFlux validation JSON
@@ -46,51 +66,39 @@ class EvaluateRequest:
     intervals    whether tables have confidence intervals
     jobs         how many threads
     """
-
-    predictions: Sequence[Path]
-    truth: Path
-    out: Path
-    points: PointsChoice
-    image_size: tuple[int, int]
-    groups: Path | None
-    catalogue: Path | None = None
-    subsample: int = 1
-    intervals: bool = False
-    jobs: int = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The table of all scores as text, and the files that were written."""
-
-    table: str
-    written: tuple[Path, ...]
-
-
-def evaluate_files(request: EvaluateRequest, watch: Watch) -> Scored:
-    """Score all files and write what there is to say about them."""
-    known = read_validation(request.truth)
-    files = _places(request.predictions, request.out)
+    known = read_validation(truth)
+    files = _places(predictions, out)
     given = {place: _read(path, watch) for path, place in files.items()}
     properties = (
-        read_video_groups(request.groups, known)
-        if request.groups is not None
+        read_video_groups(groups, known)
+        if groups is not None
         else {
-            "lens": lenses(known, load_catalogue(request.catalogue).lenses.values()),
+            "lens": lenses(known, load_catalogue(catalogue).lenses.values()),
             "motion": motions(known),
         }
     )
-    points = _points(request, known, watch)
-    make_folder(request.out)
+    compared = _points(points, image_size, known, watch)
+    make_folder(out)
     evaluations = []
     for place, predicted in given.items():
-        scored = _evaluate(request, predicted, known, points, properties, watch)
+        with watch(f"frames of {predicted.method}") as progress:
+            scored = evaluate(
+                predicted,
+                known,
+                compared.points,
+                points_source=compared.source,
+                image_size=image_size,
+                properties=properties,
+                subsample=subsample,
+                jobs=jobs,
+                progress=progress,
+            )
         make_folder(place)
         write_scores(place / SCORES, scored)
         evaluations.append(scored)
-    table = _write_report(request.out, evaluations, request.intervals)
+    table = _write_report(out, evaluations, intervals)
     scores = [place / SCORES for place in given]
-    return Scored(table, (*scores, request.out / f"{TABLE}.tex", request.out / PAGE))
+    return Scored(table, (*scores, out / f"{TABLE}.tex", out / PAGE))
 
 
 def _places(predictions: Sequence[Path], out: Path) -> dict[Path, Path]:
@@ -110,35 +118,16 @@ def _read(path: Path, watch: Watch) -> Predictions:
 
 
 def _points(
-    request: EvaluateRequest, known: Mapping[str, GroundTruth], watch: Watch
+    choice: PointsChoice,
+    image_size: tuple[int, int],
+    known: Mapping[str, GroundTruth],
+    watch: Watch,
 ) -> EvaluationPoints:
     true = np.concatenate([one.intrinsics[one.is_interpolated] for one in known.values()])
-    if request.points.folder is None:
-        return request.points.load(true, request.image_size)
+    if choice.folder is None:
+        return choice.load(true, image_size)
     with watch("scans") as progress:
-        return request.points.load(true, request.image_size, progress)
-
-
-def _evaluate(
-    request: EvaluateRequest,
-    predicted: Predictions,
-    known: Mapping[str, GroundTruth],
-    points: EvaluationPoints,
-    properties: Mapping[str, Mapping[str, str]],
-    watch: Watch,
-) -> Evaluation:
-    with watch(f"frames of {predicted.method}") as progress:
-        return evaluate(
-            predicted,
-            known,
-            points.points,
-            points_source=points.source,
-            image_size=request.image_size,
-            properties=properties,
-            subsample=request.subsample,
-            jobs=request.jobs,
-            progress=progress,
-        )
+        return choice.load(true, image_size, progress)
 
 
 def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool) -> str:

@@ -30,7 +30,7 @@ from influx_wrap.formats.kalibr import read_observations, read_target
 from influx_wrap.formats.kalibr_results import (
     CameraResults,
     KalibrFiles,
-    write_poses,
+    write_kalibr_poses,
     write_results,
 )
 from influx_wrap.model.arrays import FloatArray
@@ -38,7 +38,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames
 from influx_wrap.report.kalibr_report import write_kalibr_report
-from influx_wrap.run.kalibr_corners import Pictures, detect_all
+from influx_wrap.run.kalibr_corners import KalibrPictures, detect_all
 
 BAG_SUFFIXES = (".bag", ".db3", ".mcap")
 InitMode: TypeAlias = Literal["default", "run_twice", "fixed_point", "override"]
@@ -74,23 +74,6 @@ class KalibrSettings:
     seed: int
 
 
-@dataclass(frozen=True)
-class CamerasRequest:
-    """What is calibrated, and where the files go.
-
-    target      description of the board
-    topic       the camera's name in the results
-    report_dir  None: beside what is calibrated
-    """
-
-    target: Path
-    topic: str
-    source: Pictures | CornerFiles
-    settings: KalibrSettings
-    report_dir: Path | None = None
-    export_poses: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class CamerasResult:
     """The calibration, what its text says, and the files that were written."""
@@ -100,42 +83,47 @@ class CamerasResult:
     written: tuple[Path, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Views:
-    """Observations, and when each view was (its number where times are not known)."""
+def calibrate_cameras(
+    target: Path,
+    topic: str,
+    source: KalibrPictures | CornerFiles,
+    settings: KalibrSettings,
+    *,
+    report_dir: Path | None,
+    export_poses: bool,
+    watch: Watch,
+) -> CamerasResult:
+    """Find the corners if need be, calibrate, and write Kalibr's files.
 
-    observations: Observations
-    times_ns: tuple[int, ...]
-
-
-def calibrate_cameras(request: CamerasRequest, watch: Watch) -> CamerasResult:
-    """Find the corners if need be, calibrate, and write Kalibr's files."""
-    settings = request.settings
+    target      description of the board
+    topic       the camera's name in the results
+    report_dir  None: beside what is calibrated
+    """
     recipe, focal_px = _recipe(settings)
-    target = read_target(request.target)
-    files = _files(request)
+    board = read_target(target)
+    files = _files(source, report_dir)
     paths = [files.camchain, files.results, files.report]
-    if request.export_poses:
+    if export_poses:
         paths.append(files.poses)
     for path in paths:
         check_writable(path)
-    seen = _views(request, target, watch)
+    observations, times_ns = _views(source, board, export_poses, watch)
     calibration = calibrate(
-        seen.observations,
+        observations,
         recipe,
         focal_px=focal_px,
         seed=settings.seed,
         orders=_orders(settings, recipe),
     )
-    poses = estimate_poses(pack(seen.observations), calibration.intrinsics.array)
+    poses = estimate_poses(pack(observations), calibration.intrinsics.array)
 
-    results = _results(calibration, request.topic)
-    chain = camchain_text(calibration.intrinsics.array, calibration.image_size, request.topic)
+    results = _results(calibration, topic)
+    chain = camchain_text(calibration.intrinsics.array, calibration.image_size, topic)
     write_text(files.camchain, chain)
-    write_results(files.results, results, target)
-    write_kalibr_report(files.report, seen.observations, calibration, poses, request.topic)
-    if request.export_poses:
-        write_poses(files.poses, seen.times_ns, poses)
+    write_results(files.results, results, board)
+    write_kalibr_report(files.report, observations, calibration, poses, topic)
+    if export_poses:
+        write_kalibr_poses(files.poses, times_ns, poses)
     return CamerasResult(calibration, results, tuple(paths))
 
 
@@ -184,25 +172,27 @@ def _orders(settings: KalibrSettings, recipe: Recipe) -> Orders | None:
     return begun_elsewhere
 
 
-def _files(request: CamerasRequest) -> KalibrFiles:
+def _files(source: KalibrPictures | CornerFiles, report_dir: Path | None) -> KalibrFiles:
     """Beside what is calibrated, or in ``report_dir``."""
-    is_corners = isinstance(request.source, CornerFiles)
-    path = request.source.coords if isinstance(request.source, CornerFiles) else request.source.path
+    is_corners = isinstance(source, CornerFiles)
+    path = source.coords if isinstance(source, CornerFiles) else source.path
     # A folder may be given as . or .., which is no name for a file.
     path = path.resolve() if path.name in ("", "..") else path
     suffixes = (".csv",) if is_corners else BAG_SUFFIXES
     stem = path.with_suffix("") if path.suffix in suffixes else path
-    if request.report_dir is None:
+    if report_dir is None:
         return KalibrFiles(stem)
-    make_folder(request.report_dir)
-    return KalibrFiles(request.report_dir / stem.name)
+    make_folder(report_dir)
+    return KalibrFiles(report_dir / stem.name)
 
 
-def _views(request: CamerasRequest, target: Target, watch: Watch) -> _Views:
-    source = request.source
+def _views(
+    source: KalibrPictures | CornerFiles, target: Target, with_times: bool, watch: Watch
+) -> tuple[Observations, list[int]]:
+    """Observations, and when each view was (its number where times are not known)."""
     if isinstance(source, CornerFiles):
         observations = read_observations(source.coords, source.successes, target, source.image_size)
-        return _Views(observations, tuple(observations.view_ids.tolist()))
+        return observations, observations.view_ids.tolist()
     frames = source.open()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -211,10 +201,10 @@ def _views(request: CamerasRequest, target: Target, watch: Watch) -> _Views:
             folder / COORDS, folder / SUCCESSES, target, frames.image_size
         )
     views = observations.view_ids.tolist()
-    if isinstance(frames, BagFrames) and request.export_poses:
+    if isinstance(frames, BagFrames) and with_times:
         times_ns = frames.times_ns()
-        return _Views(observations, tuple(times_ns[view] for view in views))
-    return _Views(observations, tuple(views))
+        return observations, [times_ns[view] for view in views]
+    return observations, views
 
 
 def _results(calibration: Calibration, topic: str) -> CameraResults:

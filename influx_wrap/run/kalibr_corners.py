@@ -21,7 +21,7 @@ from influx_wrap.observe.sources import open_frames
 
 
 @dataclass(frozen=True)
-class Pictures:
+class KalibrPictures:
     """Where the pictures are, and which of them count.
 
     topic    of a bag; None for a folder of pictures
@@ -48,46 +48,37 @@ class Pictures:
         return Excerpt(source, int(first), int(end))
 
 
-@dataclass(frozen=True)
-class CornersRequest:
-    """Which board to look for in what; ``coords`` and ``successes`` are names of files, in
-    ``folder`` if they have no folder of their own."""
+def detect_corners(
+    target: Path,
+    pictures: KalibrPictures,
+    folder: Path,
+    coords: Path,
+    successes: Path,
+    watch: Watch,
+) -> tuple[DetectionSummary, tuple[Path, ...]]:
+    """Find the corners in all pictures and write them; returns the files written, too.
 
-    target: Path
-    pictures: Pictures
-    folder: Path
-    coords: Path
-    successes: Path
-
-
-@dataclass(frozen=True, eq=False)
-class Corners:
-    """What was found, and the files that were written."""
-
-    summary: DetectionSummary
-    written: tuple[Path, ...]
-
-
-def detect_corners(request: CornersRequest, watch: Watch) -> Corners:
-    """Find the corners in all pictures and write them."""
-    target, folder = read_target(request.target), request.folder
+    ``coords`` and ``successes`` are names of files, in ``folder`` if they have no folder of
+    their own.
+    """
+    board = read_target(target)
     make_folder(folder)
     outputs = {
-        COORDS: _placed(folder, request.coords),
-        SUCCESSES: _placed(folder, request.successes),
+        COORDS: _placed(folder, coords),
+        SUCCESSES: _placed(folder, successes),
         PER_FRAME: folder / PER_FRAME,
     }
     if len(set(outputs.values())) < len(outputs):
         raise InputError("--detection-coords and --detection-successes need names of their own.")
     for path in outputs.values():
         check_writable(path)
-    source = request.pictures.open()
+    source = pictures.open()
     # What is found stays beside the output until all of it is there.
     with tempfile.TemporaryDirectory(prefix=".detecting.", dir=folder) as unfinished:
-        summary = detect_all(source, target, Path(unfinished), watch)
+        summary = detect_all(source, board, Path(unfinished), watch)
         for name, path in outputs.items():
             _move(Path(unfinished) / name, path)
-    return Corners(summary, tuple(outputs.values()))
+    return summary, tuple(outputs.values())
 
 
 def detect_all(source: FrameSource, target: Target, folder: Path, watch: Watch) -> DetectionSummary:

@@ -23,7 +23,7 @@ from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.judge import Judgement, judge_all
@@ -41,7 +41,7 @@ from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.observe import observe_jobs
 from influx_wrap.run.page import write_report
-from influx_wrap.run.plan import CAMERA, plan_by_name
+from influx_wrap.run.plan import plan_by_name
 from influx_wrap.run.table import NoTable, table_from_run
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations

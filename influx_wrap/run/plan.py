@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.model.experiment import Plan
 from influx_wrap.plan.grid import make_plan
-
-CAMERA = "arri-alexa-mini"
 
 
 def plan_by_name(lens: str, camera: str = CAMERA, catalogue: Path | None = None) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 
 from influx_wrap import __version__
 from influx_wrap.errors import InputError
-from influx_wrap.formats.catalogue import Catalogue
+from influx_wrap.formats.catalogue import CAMERA, Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.formats.lut import read_table
@@ -22,8 +22,6 @@ from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.run.workspace import EDITED, Workspace
-
-CAMERA = "arri-alexa-mini"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.kalibr_results import (
     CameraResults,
     KalibrFiles,
-    write_poses,
+    write_kalibr_poses,
     write_results,
 )
 from influx_wrap.model.intrinsics import Intrinsics
@@ -51,7 +51,7 @@ def test_poses(tmp_path: Path) -> None:
     rotation_vector, position = np.array([0.3, -2.0, 0.9]), np.array([0.1, 0.2, -1.5])
     rotation = cv2.Rodrigues(rotation_vector)[0]
     pose = np.concatenate([rotation.ravel(), -rotation @ position])
-    write_poses(tmp_path / "p.csv", [12], pose[None])
+    write_kalibr_poses(tmp_path / "p.csv", [12], pose[None])
     (row,) = csv.DictReader((tmp_path / "p.csv").read_text().splitlines())
     assert row.pop("#timestamp [ns]") == "12"
     values = np.array([float(value) for value in row.values()])

@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from influx_wrap.cli.options import PATH, number
+from influx_wrap.cli.options import PATH, count_option, number
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
 from influx_wrap.flight.pipeline import (
-    CAMERA,
     MatchRequest,
     ObservedFlight,
     match_folder,
 )
 from influx_wrap.flight.review import REVIEW_PAGE
+from influx_wrap.formats.catalogue import CAMERA
 from influx_wrap.formats.pairs import REVIEW
 
 
@@ -40,13 +40,7 @@ from influx_wrap.formats.pairs import REVIEW
     type=number(),
     help="What the positions' clock shows at the video's first frame, to half a second.",
 )
-@click.option(
-    "--min-pairs",
-    type=click.IntRange(min=8),
-    default=MIN_PAIRS,
-    show_default=True,
-    help="Fewer are not calibrated with.",
-)
+@count_option("--min-pairs", MIN_PAIRS, "Fewer are not calibrated with.", at_least=8)
 @click.option("--footage", type=PATH, metavar="PATH", help="The video, if it is not where it was.")
 @click.option(
     "--out",

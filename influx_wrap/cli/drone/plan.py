@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from influx_wrap.cli.options import PATH, lens_argument, number, offset
+from influx_wrap.cli.options import PATH, lens_argument, number, number_option, offset
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight.mission_files import write_mission_files
@@ -79,69 +79,35 @@ RULES = Rules()
     metavar="U,V;U,V;..",
     help="Where in the picture it was seen, or a file with a U,V on each line.",
 )
-@click.option(
-    "--min-height-m",
-    type=number(at_least=0.5),
-    metavar="NUMBER",
-    default=RULES.min_height_m,
-    show_default=True,
-    help="Lowest way point above the ground.",
+@number_option(
+    "--min-height-m", RULES.min_height_m, "Lowest way point above the ground.", at_least=0.5
 )
-@click.option(
-    "--ceiling-m",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=RULES.ceiling_m,
-    show_default=True,
-    help="Highest place above the ground.",
-)
-@click.option(
+@number_option("--ceiling-m", RULES.ceiling_m, "Highest place above the ground.", above=0)
+@number_option(
     "--crew-distance-m",
-    type=number(at_least=0),
-    metavar="NUMBER",
-    default=RULES.crew_distance_m,
-    show_default=True,
-    help="How near the path may come to the camera and its crew, along the ground.",
+    RULES.crew_distance_m,
+    "How near the path may come to the camera and its crew, along the ground.",
+    at_least=0,
 )
-@click.option(
+@number_option(
     "--max-distance-m",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=RULES.max_distance_m,
-    show_default=True,
-    help="How far it may go from the camera, along the ground.",
+    RULES.max_distance_m,
+    "How far it may go from the camera, along the ground.",
+    above=0,
 )
-@click.option(
-    "--hold-s",
-    type=number(at_least=1),
-    metavar="NUMBER",
-    default=RULES.hold_s,
-    show_default=True,
-    help="Hover at each point.",
-)
-@click.option(
-    "--speed-m-s",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=RULES.speed_m_s,
-    show_default=True,
-    help="Between the points.",
-)
-@click.option(
+@number_option("--hold-s", RULES.hold_s, "Hover at each point.", at_least=1)
+@number_option("--speed-m-s", RULES.speed_m_s, "Between the points.", above=0)
+@number_option(
     "--return-height-m",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=RULES.return_height_m,
-    show_default=True,
-    help="To which the autopilot climbs to return: its RTL_RETURN_ALT.",
+    RULES.return_height_m,
+    "To which the autopilot climbs to return: its RTL_RETURN_ALT.",
+    above=0,
 )
-@click.option(
+@number_option(
     "--battery-min",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=RULES.battery_min,
-    show_default=True,
-    help=f"How long the drone can fly; {RESERVE:.0%} of it is kept in reserve.",
+    RULES.battery_min,
+    f"How long the drone can fly; {RESERVE:.0%} of it is kept in reserve.",
+    above=0,
 )
 @click.option(
     "--home-lat",

@@ -20,7 +20,7 @@ from influx_drone.errors import DroneError
 from influx_drone.ground import FlashFailed, Flight, State, opened_flight
 from influx_drone.link import LinkLost, find_host
 from influx_drone.readings import as_rows
-from influx_wrap.cli.options import PATH, number
+from influx_wrap.cli.options import PATH, count_option, number_option
 from influx_wrap.cli.tables import answers
 from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.flight import FLASH_RTK, write_flash_rtk
@@ -37,26 +37,18 @@ QUIT, ENTER = ("q", "\x04"), ("\n", "\r", " ")
     help="The drone's computer, by its name in ~/.ssh/config too.",
 )
 @click.option("--out", type=PATH, required=True, help="Folder of the flight; an old one goes on.")
-@click.option(
-    "--points",
-    type=click.IntRange(min=1),
-    default=24,
-    show_default=True,
-    help="How many hover points there are; 4 of a test flight.",
-)
+@count_option("--points", 24, "How many hover points there are; 4 of a test flight.", at_least=1)
 @click.option("--identity", type=PATH, show_default="as ssh", help="Private key to log in with.")
 @click.option("--known-hosts", type=PATH, help="Host keys beside those ssh knows.")
 @click.option(
     "--state", metavar="DIR", help="The server's folder on the drone, if not a usual one."
 )
 @click.option("--accept-float", is_flag=True, help="Take float fixes and large sigmas too.")
-@click.option(
+@number_option(
     "--patience-s",
-    type=number(above=0),
-    metavar="NUMBER",
-    default=8.0,
-    show_default=True,
-    help="How long after Enter a flash still makes sense: the drone must still be hovering.",
+    8.0,
+    "How long after Enter a flash still makes sense: the drone must still be hovering.",
+    above=0,
 )
 def command(
     host: str,

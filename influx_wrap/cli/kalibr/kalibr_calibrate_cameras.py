@@ -23,12 +23,11 @@ from influx_wrap.cli.kalibr.command_line import (
 from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
 from influx_wrap.run.kalibr_cameras import (
-    CamerasRequest,
     CornerFiles,
     KalibrSettings,
     calibrate_cameras,
 )
-from influx_wrap.run.kalibr_corners import Pictures
+from influx_wrap.run.kalibr_corners import KalibrPictures
 
 NAME = "kalibr_calibrate_cameras"
 FOCAL_VARIABLE, SEED_VARIABLE = "FOCAL_LENGTH_GUESS", "INFLUX_SEED"
@@ -154,16 +153,17 @@ def _work(arguments: Sequence[str]) -> None:
     options = _parser().parse_args(arguments)
     _check_combination(options)
     topic = check_camera(options.topics or [TOPIC], options.models)
-    request = CamerasRequest(
-        options.target,
-        topic,
-        _source(options, topic),
-        _settings(options, os.environ),
-        report_dir=options.report_dir,
-        export_poses=options.export_poses,
-    )
+    source, settings = _source(options, topic), _settings(options, os.environ)
     try:
-        done = calibrate_cameras(request, watch)
+        done = calibrate_cameras(
+            options.target,
+            topic,
+            source,
+            settings,
+            report_dir=options.report_dir,
+            export_poses=options.export_poses,
+            watch=watch,
+        )
     except CalibrationError as error:
         raise _with_advice(error) from None
     if options.verbose:
@@ -210,14 +210,14 @@ def _check_combination(options: argparse.Namespace) -> None:
         raise InputError("--init-intrinsics: the focal lengths FX and FY must be positive.")
 
 
-def _source(options: argparse.Namespace, topic: str) -> Pictures | CornerFiles:
+def _source(options: argparse.Namespace, topic: str) -> KalibrPictures | CornerFiles:
     if options.detection_coords is not None:
         image_size = options.image_width, options.image_height
         return CornerFiles(options.detection_coords, options.detection_successes, image_size)
     if options.bag is not None:
         span = check_span(options.bag_from_to, "--bag-from-to")
-        return Pictures(options.bag, topic, span, options.bag_freq)
-    return Pictures(options.frames_dir)
+        return KalibrPictures(options.bag, topic, span, options.bag_freq)
+    return KalibrPictures(options.frames_dir)
 
 
 def _settings(options: argparse.Namespace, environment: Mapping[str, str]) -> KalibrSettings:

@@ -18,7 +18,8 @@ from influx_wrap.cli.kalibr.command_line import (
 from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES
-from influx_wrap.run.kalibr_corners import CornersRequest, Pictures, detect_corners
+from influx_wrap.model.words import size_text
+from influx_wrap.run.kalibr_corners import KalibrPictures, detect_corners
 
 NAME = "kalibr_detect_corners"
 
@@ -69,23 +70,20 @@ def _work(arguments: Sequence[str]) -> None:
     topic = check_camera(options.topics or [TOPIC], options.models)
     span = check_span(options.from_to, "--from-to")
     if options.bag is not None:
-        pictures = Pictures(options.bag, topic, span)
+        pictures = KalibrPictures(options.bag, topic, span)
     else:
-        pictures = Pictures(options.frames_dir, from_to=span)
-    found = detect_corners(
-        CornersRequest(
-            options.target,
-            pictures,
-            options.output_dir,
-            options.detection_coords,
-            options.detection_successes,
-        ),
+        pictures = KalibrPictures(options.frames_dir, from_to=span)
+    summary, written = detect_corners(
+        options.target,
+        pictures,
+        options.output_dir,
+        options.detection_coords,
+        options.detection_successes,
         watch,
     )
-    width, height = found.summary.image_size
-    seen = int((found.summary.counts > 0).sum())
-    print(f"{found.summary.n_frames} pictures of {width} x {height}, {seen} of them with corners")
-    for path in found.written:
+    size, seen = size_text(summary.image_size), int((summary.counts > 0).sum())
+    print(f"{summary.n_frames} pictures of {size}, {seen} of them with corners")
+    for path in written:
         print(f"written: {path}")
 
 

@@ -21,54 +21,6 @@ from influx_wrap.synth.film.night import NightFootage, plan_night
 from influx_wrap.synth.film.simulation import Simulation, claim_folder, simulations
 
 
-@dataclass(frozen=True)
-class CellsRequest:
-    """What to simulate.
-
-    breathing     largest relative departure of the focal length from a thin lens
-    fd_jitter     relative standard deviation of the focus distances from the planned ones
-    pp_offset_px  principal point's distance from the image centre
-    board         how a board is filmed; None: no footage, but what a detector would report
-    night         how a flight is filmed, for a video; None with stills, where drones are left out
-    """
-
-    plan: Plan
-    cells: Sequence[Cell]
-    noise: Noise
-    seed: int
-    breathing: float = 0.0
-    fd_jitter: float = 0.0
-    pp_offset_px: tuple[float, float] = (0.0, 0.0)
-    board: BoardFootage | None = None
-    night: NightFootage | None = None
-
-    def simulations(self) -> tuple[Simulation, ...]:
-        """One for every cell."""
-        return simulations(
-            self.plan,
-            self.cells,
-            self.noise,
-            seed=self.seed,
-            breathing=self.breathing,
-            fd_jitter=self.fd_jitter,
-            pp_offset_px=self.pp_offset_px,
-        )
-
-    def settings(self) -> dict[str, object]:
-        """What else than lens, camera and noise determines the files."""
-        settings: dict[str, object] = {
-            "breathing": self.breathing,
-            "fd_jitter": self.fd_jitter,
-            "pp_offset_px": list(self.pp_offset_px),
-            "seed": self.seed,
-        }
-        if self.board is not None:
-            settings["footage"] = self.board.as_dict()
-        if self.night is not None:
-            settings["night"] = self.night.as_dict()
-        return settings
-
-
 @dataclass(frozen=True, eq=False)
 class PreparedCells:
     """Cells about to be made in a folder.
@@ -97,21 +49,58 @@ class PreparedCells:
         shoot_films(self.films, self.folder, processes=processes, progress=progress)
 
 
-def prepare_cells(request: CellsRequest, folder: Path) -> PreparedCells:
-    """Plan everything, and make ``folder`` this simulation's."""
-    todo = request.simulations()
+def prepare_cells(
+    plan: Plan,
+    cells: Sequence[Cell],
+    folder: Path,
+    noise: Noise,
+    *,
+    seed: int,
+    breathing: float,
+    fd_jitter: float,
+    pp_offset_px: tuple[float, float],
+    board: BoardFootage | None,
+    night: NightFootage | None,
+) -> PreparedCells:
+    """Plan everything, and make ``folder`` this simulation's.
+
+    breathing     largest relative departure of the focal length from a thin lens
+    fd_jitter     relative standard deviation of the focus distances from the planned ones
+    pp_offset_px  principal point's distance from the image centre
+    board         how a board is filmed; None: no footage, but what a detector would report
+    night         how a flight is filmed, for a video; None with stills, where drones are left out
+    """
+    settings: dict[str, object] = {
+        "breathing": breathing,
+        "fd_jitter": fd_jitter,
+        "pp_offset_px": list(pp_offset_px),
+        "seed": seed,
+    }
+    todo = simulations(
+        plan,
+        cells,
+        noise,
+        seed=seed,
+        breathing=breathing,
+        fd_jitter=fd_jitter,
+        pp_offset_px=pp_offset_px,
+    )
     films: list[Film] = []
     left_out: tuple[str, ...] = ()
-    if request.board is not None and request.night is not None:
-        check_codec(request.night.codec, request.plan.camera.image_size)
-        films = [_planned(simulation, request.board, request.night) for simulation in todo]
-    elif request.board is not None:
+    if board is not None and night is not None:
+        check_codec(night.codec, plan.camera.image_size)
+        films = [_planned(simulation, board, night) for simulation in todo]
+    elif board is not None:
         left_out = tuple(one.cell.name for one in todo if one.cell.board is None)
         todo = tuple(one for one in todo if one.cell.board is not None)
         if not todo:
             raise InputError("these cells are flown by the drone, which is filmed: use --video.")
-        films = [plan_film(simulation, request.board) for simulation in todo]
-    claim_folder(folder, request.plan, request.noise, request.settings())
+        films = [plan_film(simulation, board) for simulation in todo]
+    if board is not None:
+        settings["footage"] = board.as_dict()
+    if night is not None:
+        settings["night"] = night.as_dict()
+    claim_folder(folder, plan, noise, settings)
     return PreparedCells(folder, todo, films, left_out)
 
 
