@@ -17,6 +17,9 @@ from influx_wrap.compute.progress import Progress
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import image_centre
 
+TIE = 1e-9
+"""Share by which two scores may differ and still be the same."""
+
 
 def view_orders(n_views: int, rollout: int, seed: int, attempts: int, shuffle: bool) -> IntArray:
     """(attempts, V): the order of a rollout, and one for each restart.
@@ -77,7 +80,8 @@ def select_rollout(rollouts: list[Rollout]) -> tuple[int | None, BoolArray, Floa
     """Index of the representative rollout (None if all failed), fence mask and scores (N,).
 
     The score is the summed percent deviation of fx, fy, cx, cy from their medians; NaN
-    for rollouts outside the fences or failed.
+    for rollouts outside the fences or failed. Of scores that differ by rounding only the first
+    counts: two rollouts are equally far from their median, whatever the last digit says.
     """
     converged = np.array([r.converged for r in rollouts], dtype=bool)
     inside = np.zeros(len(rollouts), dtype=bool)
@@ -90,7 +94,8 @@ def select_rollout(rollouts: list[Rollout]) -> tuple[int | None, BoolArray, Floa
         inside[:] = converged
     medians = np.median(values[inside], axis=0)
     scores[inside] = 100 * (np.abs(values[inside] - medians) / medians).sum(axis=1)
-    return int(np.nanargmin(scores)), inside, scores
+    tied = scores <= np.nanmin(scores) * (1 + TIE)
+    return int(np.argmax(tied)), inside, scores
 
 
 def principal_point_drift_percent(theta: FloatArray, image_size: tuple[int, int]) -> float:

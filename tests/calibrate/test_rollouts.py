@@ -175,3 +175,12 @@ def test_the_seed_changes_the_rollouts() -> None:
     )
     assert one.rollouts == same.rollouts
     assert one.rollouts != other.rollouts
+
+
+def test_of_two_the_first_is_chosen_whatever_the_last_digit_says() -> None:
+    """Two are equally far from their median: rounding, or the processor, must not choose."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        values = np.array([1000, 1000, 500, 500]) + rng.normal(size=(2, 4))
+        assert select_rollout([rollout(*values[0]), rollout(*values[1])])[0] == 0
+        assert select_rollout([rollout(*values[1]), rollout(*values[0])])[0] == 0

@@ -21,7 +21,7 @@ from influx_wrap.cli.main import main
 from influx_wrap.errors import InputError
 from influx_wrap.formats.lens_metadata import read_metadata, write_lens_metadata
 from influx_wrap.formats.lut import read_table, write_table
-from influx_wrap.lut import query
+from influx_wrap.lut import lens_table
 from influx_wrap.lut.judge import favoured, judge_all
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import SCHEMES
@@ -129,8 +129,8 @@ def test_values_are_those_of_the_command_line(
     monkeypatch.setattr(lut_command, "read_table", lambda _: table)
     lookup = cache(lambda scheme: make_lookup(table, scheme))
     model = cache(lambda scheme: make_error_model(lookup(scheme)))
-    monkeypatch.setattr(query, "make_lookup", lambda _, scheme: lookup(scheme))
-    monkeypatch.setattr(query, "make_error_model", lambda own: model(own.scheme.name))
+    monkeypatch.setattr(lens_table, "make_lookup", lambda _, scheme: lookup(scheme))
+    monkeypatch.setattr(lens_table, "make_error_model", lambda own: model(own.scheme.name))
     met = set()
     with explorer(lens.page) as tab:
         tab.select_option("#show", "none")
