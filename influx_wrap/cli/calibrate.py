@@ -25,7 +25,7 @@ from influx_wrap.cli.options import (
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.experiment import ExperimentFiles, calibrate_files
+from influx_wrap.run.experiment import calibrate_files
 
 SHOW_PROGRESS_AFTER_S = 2.0
 
@@ -96,12 +96,14 @@ def command(
     start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
     calibrator.check(chosen)
-    files = ExperimentFiles(target, coords, successes, size)
     try:
         with _LateProgress(chosen.rollouts) as progress:
             result = calibrate_files(
-                files,
+                target,
+                coords,
+                successes,
                 out,
+                image_size=size,
                 recipe=chosen,
                 engine=calibrator,
                 name=f"{out.stem}-{engine}",

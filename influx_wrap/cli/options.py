@@ -13,8 +13,6 @@ import click
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA
-from influx_wrap.model.experiment import Plan
-from influx_wrap.run.plan import plan_by_name
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -151,11 +149,6 @@ def recipe_options(function: Command) -> Command:
     )
     recipe = choice_option("--recipe", RECIPE_NAMES, "influx", "What happens at every stage.")
     return recipe(settings(rollouts_option(function)))
-
-
-def planned(catalogue: Path | None, lens: str, camera: str) -> Plan:
-    """The plan of a lens on a camera, both by name."""
-    return plan_by_name(lens, camera, catalogue)
 
 
 def as_settings(pairs: tuple[tuple[str, str], ...], rollouts: int | None) -> dict[str, str]:
