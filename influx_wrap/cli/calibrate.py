@@ -18,7 +18,7 @@ from influx_wrap.cli.options import (
     as_settings,
     image_size,
     jobs_option,
-    number,
+    number_option,
     recipe_options,
     seed_option,
 )
@@ -37,17 +37,10 @@ SHOW_PROGRESS_AFTER_S = 2.0
 @click.option(
     "--size", type=image_size, required=True, metavar="WxH", help="Image size, such as 3424x2202."
 )
-@click.option("--lfl-mm", type=number(above=0), metavar="X", help="Lens focal length.")
-@click.option(
-    "--fd-m", type=number(above=0, infinite=True), metavar="X", help="Focus distance, or inf."
-)
-@click.option("--pixel-um", type=number(above=0), metavar="X", help="Pixel pitch.")
-@click.option(
-    "--focal-px",
-    type=number(above=0),
-    metavar="X",
-    help="Focal length, in place of the above.",
-)
+@number_option("--lfl-mm", None, "Lens focal length.", above=0, metavar="X")
+@number_option("--fd-m", None, "Focus distance, or inf.", above=0, infinite=True, metavar="X")
+@number_option("--pixel-um", None, "Pixel pitch.", above=0, metavar="X")
+@number_option("--focal-px", None, "Focal length, in place of the above.", above=0, metavar="X")
 @recipe_options
 @click.option("--no-shuffle", is_flag=True, help="Offer the views in the file's order.")
 @engine_options

@@ -66,25 +66,29 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def number_option(
-    name: str, default: float | None, text: str, **bounds: Any
+    name: str,
+    default: float | None,
+    text: str,
+    *,
+    metavar: str = "NUMBER",
+    shown: bool | str = True,
+    required: bool = False,
+    **bounds: Any,
 ) -> Callable[[Command], Command]:
-    """An option that is a ``number``; ``text`` is its help, which shows the default."""
+    """An option that is a ``number``; ``text`` is its help, ``shown`` the default as told there."""
+    kind = number(**bounds)
     return click.option(
-        name,
-        type=number(**bounds),
-        metavar="NUMBER",
-        default=default,
-        show_default=True,
-        help=text,
-    )
+        name, type=kind, metavar=metavar, default=default, show_default=shown, help=text,
+        required=required,
+    )  # fmt: skip
 
 
 def count_option(
-    name: str, default: int, text: str, *, at_least: int = 0
+    name: str, default: int | None, text: str, *, at_least: int = 0, shown: bool | str = True
 ) -> Callable[[Command], Command]:
     """An option that is a whole number."""
     kind = click.IntRange(min=at_least)
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
+    return click.option(name, type=kind, default=default, show_default=shown, help=text)
 
 
 def choice_option(
@@ -123,11 +127,12 @@ scheduler_option = click.option(
 )
 
 
-rollouts_option = click.option(
+rollouts_option = count_option(
     "--rollouts",
-    type=click.IntRange(min=1),
-    show_default="the recipe's",
-    help="How many random orders of the views are tried.",
+    None,
+    "How many random orders of the views are tried.",
+    at_least=1,
+    shown="the recipe's",
 )
 
 

@@ -107,11 +107,12 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     is_flag=True,
     help="Render a video of a board moved from pose to pose, or of the drone's flight at night.",
 )
-@click.option(
+@count_option(
     "--views",
-    type=click.IntRange(min=1),
-    show_default="all",
-    help="How many poses of a board to render, spread over tilts and positions.",
+    None,
+    "How many poses of a board to render, spread over tilts and positions.",
+    at_least=1,
+    shown="all",
 )
 @number_option("--blur-px", 0.7, "Standard deviation of the lens's blur in a picture.", at_least=0)
 @number_option("--defocus-px", 0.0, "Radius of the disc that defocus makes of a point.", at_least=0)
