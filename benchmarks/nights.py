@@ -34,7 +34,7 @@ from influx_wrap.formats.flight import FLASH_RTK, read_flash_rtk
 from influx_wrap.formats.flight_recording import read_flight_recording
 from influx_wrap.formats.recording_truth import FlightTruth, read_flight_truth
 from influx_wrap.formats.recording_yaml import DRONE
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import Setting
 from influx_wrap.model.flashes import Flashes
 from influx_wrap.model.hardware import Camera
@@ -150,30 +150,43 @@ def _judge(name: str, folder: Path, table: Table) -> bool:
     return passed
 
 
+def lit_rows(truth: FlightTruth) -> dict[int, int]:
+    """Row of the truth's lit frames, by frame."""
+    return {frame: row for row, frame in enumerate(truth.lit_frame.tolist())}
+
+
+def first_rows(truth: FlightTruth) -> IntArray:
+    """(F,) row of the first frame in which each flash is lit, be it for a part of the exposure."""
+    return np.searchsorted(truth.lit_flash, np.arange(len(truth.flash_point)))
+
+
 def _compare(flashes: Flashes, truth: FlightTruth) -> tuple[int, int, FloatArray]:
     """Flashes found late, and those that are none; errors (n, 2) of the others' centres."""
     late = wrong = 0
     errors, seen = [], set()
+    rows, first = lit_rows(truth), truth.lit_frame[first_rows(truth)]
     for frame, uv in zip(flashes.frames.tolist(), flashes.uv, strict=True):
-        flash = truth.flash_at(frame)
-        if flash is None or flash in seen:
+        row = rows.get(frame)
+        flash = None if row is None else int(truth.lit_flash[row])
+        if row is None or flash in seen:
             wrong += 1
             continue
         seen.add(flash)
-        late += int(frame > truth.first_frames[flash])
-        errors.append(uv - truth.uv_at(frame))
+        late += int(frame > first[flash])
+        errors.append(uv - truth.lit_uv[row])
     return late, wrong, np.array(errors).reshape(-1, 2)
 
 
 def _pairs_are_right(matched: MatchedFlight, truth: FlightTruth) -> tuple[bool, str]:
     """Whether every pair is one, and all that have no partner are named; and what is named."""
-    flash_of_frame = [truth.flash_at(int(frame)) for frame in matched.pairs.frames]
+    flashes = dict(zip(truth.lit_frame.tolist(), truth.lit_flash.tolist(), strict=True))
+    flash_of_frame = [flashes.get(frame) for frame in matched.pairs.frames.tolist()]
     right = flash_of_frame == truth.reading_flash[matched.pairs.readings].tolist()
     lone_readings = np.flatnonzero(truth.reading_flash < 0).tolist()
     lone_flashes = sorted(
-        {truth.flash_at(int(matched.flashes.frames[i])) for i in matched.lone_flashes}
+        {flashes.get(int(matched.flashes.frames[i])) for i in matched.lone_flashes}
     )
-    unread = sorted(set(range(truth.n_flashes)) - set(truth.reading_flash.tolist()))
+    unread = sorted(set(range(len(truth.flash_point))) - set(truth.reading_flash.tolist()))
     named = matched.lone_readings == lone_readings and lone_flashes == unread
     words = ["reading"] * len(matched.lone_readings) + ["flash"] * len(matched.lone_flashes)
     return right and named, ", ".join(words) or "-"

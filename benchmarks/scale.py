@@ -31,7 +31,7 @@ from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
-from influx_wrap.run.campaign import Parcel, pack, work_on_parcel
+from influx_wrap.run.campaign import Parcel, pack_job, work_on_parcel
 from influx_wrap.run.jobs import Job, simulated_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
@@ -97,7 +97,7 @@ def run(console: Console) -> bool:
 
 def _cost(job: Job, recipe: Recipe) -> tuple[Cost, Cost]:
     """Of an experiment that the worker simulates, and of the same as a recorded one."""
-    parcel = pack(replace(job, recipes=(recipe,)))
+    parcel = pack_job(replace(job, recipes=(recipe,)))
     simulated, made = _measured(parcel)
     recorded, _ = _measured(Parcel(replace(parcel.job, simulation=None), made))
     return simulated, recorded

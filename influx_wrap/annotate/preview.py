@@ -22,10 +22,10 @@ from influx_wrap.annotate.gaps import FrameRange, frame_ranges
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import SUFFIXES, check_codec, write_video
-from influx_wrap.model.arrays import BoolArray, IntArray
+from influx_wrap.model.arrays import BoolArray, IntArray, Picture
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.words import size_text
-from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.preview import FrameNote, Standing, draw_note
 

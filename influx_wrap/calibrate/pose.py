@@ -26,11 +26,9 @@ class PoseError(RuntimeError):
     """No pose could be found for a view."""
 
 
-def estimate_poses(
-    problem: Problem, theta: FloatArray, weights: FloatArray | None = None
-) -> FloatArray:
+def estimate_poses(problem: Problem, theta: FloatArray) -> FloatArray:
     """Poses (V, 12) of all views for intrinsics ``theta`` (8,)."""
-    weights = problem.weights if weights is None else weights
+    weights = problem.weights
     blocks = problem.data.reshape(len(problem.data), -1, weights.shape[1])
     chunk, slot, last = _spread(problem, weights)
     rays, reachable = unproject(Intrinsics.from_array(theta), blocks[chunk, 3:5, slot])

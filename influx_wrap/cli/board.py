@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from influx_wrap.cli.options import PATH, number
+from influx_wrap.cli.options import PATH, count_option, number_option
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -29,47 +29,35 @@ from influx_wrap.run.print_board import print_board
 
 @click.command("board")
 @click.argument("size")
-@click.option(
-    "--rows",
-    type=click.IntRange(min=1),
-    show_default=f"the board's, or {ROWS}",
-    help="Rows of tags or squares.",
+@count_option(
+    "--rows", None, "Rows of tags or squares.", at_least=1, shown=f"the board's, or {ROWS}"
 )
-@click.option(
-    "--cols",
-    type=click.IntRange(min=1),
-    show_default=f"the board's, or {COLS}",
-    help="Columns of tags or squares.",
+@count_option(
+    "--cols", None, "Columns of tags or squares.", at_least=1, shown=f"the board's, or {COLS}"
 )
-@click.option(
+@number_option(
     "--tag-size-mm",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default=f"the board's, or {TAG_OF_LONG_SIDE:.0%} of the long side",
-    help="Width of a tag.",
+    None,
+    "Width of a tag.",
+    above=0,
+    shown=f"the board's, or {TAG_OF_LONG_SIDE:.0%} of the long side",
 )
-@click.option(
+@number_option(
     "--spacing",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default=f"the board's, or {SPACING:g}",
-    help="Gap between tags, in tag widths.",
+    None,
+    "Gap between tags, in tag widths.",
+    above=0,
+    shown=f"the board's, or {SPACING:g}",
 )
 @click.option("--checkerboard", is_flag=True, help="Squares instead of tags.")
-@click.option(
+@number_option(
     "--square-mm",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default="what leaves a margin of one square",
-    help="Width of a checkerboard's square.",
+    None,
+    "Width of a checkerboard's square.",
+    above=0,
+    shown="what leaves a margin of one square",
 )
-@click.option(
-    "--dpi",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default=f"{DEFAULT_DPI:g}",
-    help="Resolution of a PNG.",
-)
+@number_option("--dpi", None, "Resolution of a PNG.", above=0, shown=f"{DEFAULT_DPI:g}")
 @click.option("--out", type=PATH, required=True, help="The sheet: .pdf, .svg or .png.")
 @click.option(
     "--target",

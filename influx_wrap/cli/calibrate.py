@@ -18,14 +18,14 @@ from influx_wrap.cli.options import (
     as_settings,
     image_size,
     jobs_option,
-    number,
+    number_option,
     recipe_options,
     seed_option,
 )
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.model.optics import thin_lens_focal_px
-from influx_wrap.run.experiment import ExperimentFiles, calibrate_files
+from influx_wrap.run.experiment import calibrate_files
 
 SHOW_PROGRESS_AFTER_S = 2.0
 
@@ -37,17 +37,10 @@ SHOW_PROGRESS_AFTER_S = 2.0
 @click.option(
     "--size", type=image_size, required=True, metavar="WxH", help="Image size, such as 3424x2202."
 )
-@click.option("--lfl-mm", type=number(above=0), metavar="X", help="Lens focal length.")
-@click.option(
-    "--fd-m", type=number(above=0, infinite=True), metavar="X", help="Focus distance, or inf."
-)
-@click.option("--pixel-um", type=number(above=0), metavar="X", help="Pixel pitch.")
-@click.option(
-    "--focal-px",
-    type=number(above=0),
-    metavar="X",
-    help="Focal length, in place of the above.",
-)
+@number_option("--lfl-mm", None, "Lens focal length.", above=0, metavar="X")
+@number_option("--fd-m", None, "Focus distance, or inf.", above=0, infinite=True, metavar="X")
+@number_option("--pixel-um", None, "Pixel pitch.", above=0, metavar="X")
+@number_option("--focal-px", None, "Focal length, in place of the above.", above=0, metavar="X")
 @recipe_options
 @click.option("--no-shuffle", is_flag=True, help="Offer the views in the file's order.")
 @engine_options
@@ -96,12 +89,14 @@ def command(
     start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
     calibrator.check(chosen)
-    files = ExperimentFiles(target, coords, successes, size)
     try:
         with _LateProgress(chosen.rollouts) as progress:
             result = calibrate_files(
-                files,
+                target,
+                coords,
+                successes,
                 out,
+                image_size=size,
                 recipe=chosen,
                 engine=calibrator,
                 name=f"{out.stem}-{engine}",

@@ -13,8 +13,8 @@ from influx_wrap.cli.options import PATH, jobs_option
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
-from influx_wrap.formats.detections import COORDS, SUMMARY, DetectionSummary
-from influx_wrap.formats.kalibr import read_target
+from influx_wrap.formats.detections import SUMMARY, DetectionSummary
+from influx_wrap.formats.kalibr import COORDS, read_target
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.sources import open_frames
 

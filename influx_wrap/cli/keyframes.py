@@ -14,7 +14,7 @@ from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.observe.coverage import ORIENTATIONS
-from influx_wrap.run.views import CONTACT_PNG, Views, choose_views, write_views
+from influx_wrap.run.views import CONTACT_PNG, ChosenViews, choose_views, write_views
 
 
 @click.command("keyframes")
@@ -52,7 +52,7 @@ def command(folder: Path, out: Path | None, footage: Path | None) -> None:
     print_written(out)
 
 
-def _report(views: Views) -> str:
+def _report(views: ChosenViews) -> str:
     """What was chosen, what was not, and what is missing."""
     coverage = views.coverage
     counts = views.observations.valid.sum(axis=1)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
 
-from influx_wrap.cli.options import PATH, number
+from influx_wrap.cli.options import PATH, number_option
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
@@ -72,10 +72,10 @@ def build(
 
 @command.command("query")
 @click.argument("table_file", metavar="LUT", type=PATH)
-@click.option("--lfl-mm", type=number(above=0), metavar="NUMBER", required=True,
-              help="Lens focal length.")  # fmt: skip
-@click.option("--fd-m", type=number(above=0, infinite=True), metavar="NUMBER", required=True,
-              help="Focus distance in metres, or inf.")  # fmt: skip
+@number_option("--lfl-mm", None, "Lens focal length.", above=0, required=True)
+@number_option(
+    "--fd-m", None, "Focus distance in metres, or inf.", above=0, infinite=True, required=True
+)
 @click.option("--scheme", type=SCHEME, default=DEFAULT, show_default=True, help="Interpolation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bool) -> None:

@@ -13,8 +13,6 @@ import click
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA
-from influx_wrap.model.experiment import Plan
-from influx_wrap.run.plan import plan_by_name
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -68,25 +66,29 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def number_option(
-    name: str, default: float | None, text: str, **bounds: Any
+    name: str,
+    default: float | None,
+    text: str,
+    *,
+    metavar: str = "NUMBER",
+    shown: bool | str = True,
+    required: bool = False,
+    **bounds: Any,
 ) -> Callable[[Command], Command]:
-    """An option that is a ``number``; ``text`` is its help, which shows the default."""
+    """An option that is a ``number``; ``text`` is its help, ``shown`` the default as told there."""
+    kind = number(**bounds)
     return click.option(
-        name,
-        type=number(**bounds),
-        metavar="NUMBER",
-        default=default,
-        show_default=True,
-        help=text,
-    )
+        name, type=kind, metavar=metavar, default=default, show_default=shown, help=text,
+        required=required,
+    )  # fmt: skip
 
 
 def count_option(
-    name: str, default: int, text: str, *, at_least: int = 0
+    name: str, default: int | None, text: str, *, at_least: int = 0, shown: bool | str = True
 ) -> Callable[[Command], Command]:
     """An option that is a whole number."""
     kind = click.IntRange(min=at_least)
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
+    return click.option(name, type=kind, default=default, show_default=shown, help=text)
 
 
 def choice_option(
@@ -125,11 +127,12 @@ scheduler_option = click.option(
 )
 
 
-rollouts_option = click.option(
+rollouts_option = count_option(
     "--rollouts",
-    type=click.IntRange(min=1),
-    show_default="the recipe's",
-    help="How many random orders of the views are tried.",
+    None,
+    "How many random orders of the views are tried.",
+    at_least=1,
+    shown="the recipe's",
 )
 
 
@@ -151,11 +154,6 @@ def recipe_options(function: Command) -> Command:
     )
     recipe = choice_option("--recipe", RECIPE_NAMES, "influx", "What happens at every stage.")
     return recipe(settings(rollouts_option(function)))
-
-
-def planned(catalogue: Path | None, lens: str, camera: str) -> Plan:
-    """The plan of a lens on a camera, both by name."""
-    return plan_by_name(lens, camera, catalogue)
 
 
 def as_settings(pairs: tuple[tuple[str, str], ...], rollouts: int | None) -> dict[str, str]:

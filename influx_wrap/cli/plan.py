@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from influx_wrap.cli.options import PATH, lens_argument, planned
+from influx_wrap.cli.options import PATH, lens_argument
 from influx_wrap.cli.tables import answers, plan_table, plan_totals, print_written
 from influx_wrap.formats.influx import write_lens_settings
+from influx_wrap.run.plan import plan_by_name
 
 
 @click.command("plan")
@@ -25,7 +26,7 @@ def command(
     Example:
       influx-calib plan canon17 --out plan.json --figure plan.png
     """
-    plan = planned(catalogue, lens, camera)
+    plan = plan_by_name(lens, camera, catalogue)
     console = answers()
     console.print(plan_table(plan))
     console.print(plan_totals(plan))

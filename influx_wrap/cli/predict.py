@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskID
 
-from influx_wrap.cli.options import PATH, as_settings, count_option, number, setting
+from influx_wrap.cli.options import PATH, as_settings, count_option, number_option, setting
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
@@ -67,18 +67,20 @@ from influx_wrap.predict.videos import Outcome
     metavar="TEXT",
     help="For the container engine, such as --run-option=--gpus=all; may be repeated.",
 )
-@click.option(
+@count_option(
     "--stride",
-    type=click.IntRange(min=1),
-    show_default="the method's: 5 for colmap, else 1",
-    help="Look at every Nth frame; the others have no answer.",
+    None,
+    "Look at every Nth frame; the others have no answer.",
+    at_least=1,
+    shown="the method's: 5 for colmap, else 1",
 )
-@click.option(
+@number_option(
     "--timeout-s",
-    type=number(above=0),
-    show_default="300, or 3600 for a method that wants the whole video",
+    None,
+    "How long a method may be silent.",
+    above=0,
     metavar="SECONDS",
-    help="How long a method may be silent.",
+    shown="300, or 3600 for a method that wants the whole video",
 )
 @count_option("--jobs", 1, "Videos at once, each with a process of the method's.", at_least=1)
 @click.pass_obj

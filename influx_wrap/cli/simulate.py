@@ -20,7 +20,6 @@ from influx_wrap.cli.options import (
     lens_argument,
     number_option,
     offset,
-    planned,
     seed_option,
 )
 from influx_wrap.cli.progress import watch
@@ -37,6 +36,7 @@ from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
 from influx_wrap.model.words import counted
 from influx_wrap.plan import select_cells
+from influx_wrap.run.plan import plan_by_name
 from influx_wrap.synth.film.board import BoardFootage
 from influx_wrap.synth.film.clip import ClipOptions
 from influx_wrap.synth.film.night import NightFootage
@@ -107,11 +107,12 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     is_flag=True,
     help="Render a video of a board moved from pose to pose, or of the drone's flight at night.",
 )
-@click.option(
+@count_option(
     "--views",
-    type=click.IntRange(min=1),
-    show_default="all",
-    help="How many poses of a board to render, spread over tilts and positions.",
+    None,
+    "How many poses of a board to render, spread over tilts and positions.",
+    at_least=1,
+    shown="all",
 )
 @number_option("--blur-px", 0.7, "Standard deviation of the lens's blur in a picture.", at_least=0)
 @number_option("--defocus-px", 0.0, "Radius of the disc that defocus makes of a point.", at_least=0)
@@ -211,7 +212,7 @@ def command(
     check_clip_options(context)
     if clip:
         simulate_clip(
-            planned(context.obj, lens, camera),
+            plan_by_name(lens, camera, context.obj),
             out,
             ClipOptions(n_frames, motion, codec, image_noise, vignetting),
             size,
@@ -222,7 +223,7 @@ def command(
         )
         return
     _check_combination(context, images=images, video=video)
-    plan = planned(context.obj, lens, camera)
+    plan = plan_by_name(lens, camera, context.obj)
     noise = Noise(
         corner_px=noise_px,
         outliers=outliers,

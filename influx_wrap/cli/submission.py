@@ -20,7 +20,7 @@ from influx_wrap.formats.json_stream import MIB
 from influx_wrap.formats.manifest import TEST, VALIDATION
 from influx_wrap.formats.submission import (
     SubmissionSummary,
-    find_faults,
+    submission_faults,
     summarise,
     validate_submission,
     write_submission,
@@ -110,7 +110,7 @@ def validate(file: Path, manifest: Path | None, split: str, list_all: bool) -> N
     videos = None if manifest is None else videos_of_split(manifest, split)
     if list_all:
         with _reading(file) as progress:
-            faults = find_faults(file, videos, MOST_FAULTS, progress)
+            faults = submission_faults(file, videos, MOST_FAULTS, progress)
         if faults:
             for fault in faults:
                 click.echo(f"Error: {fault}", err=True)

@@ -59,7 +59,7 @@ class RunFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Run:
+class KalibrRun:
     """One call of the command.
 
     experiment   folder it may read
@@ -82,7 +82,7 @@ class Place(Protocol):
     def seen_as(self, experiment: Path, report: Path) -> tuple[Path, Path]:
         """The names that an experiment's folder and a run's folder have for Kalibr."""
 
-    def run(self, run: Run, timeout_s: float, stop: threading.Event) -> None:
+    def run(self, run: KalibrRun, timeout_s: float, stop: threading.Event) -> None:
         """Wait for the end of a run; raises ``RunFailed`` unless it was a good one."""
 
     def sweep(self, experiment: Path) -> None:
@@ -111,7 +111,7 @@ class LocalKalibr:
         """The names they have."""
         return experiment.resolve(), report.resolve()
 
-    def run(self, run: Run, timeout_s: float, stop: threading.Event) -> None:
+    def run(self, run: KalibrRun, timeout_s: float, stop: threading.Event) -> None:
         """As a process with a session of its own: it must not hear of our Ctrl-C."""
         inherited = {name: text for name, text in os.environ.items() if name not in SETTINGS}
         deadline = time.monotonic() + timeout_s
@@ -188,7 +188,7 @@ class KalibrContainer:
         """Where they are mounted, which is the same for every run."""
         return self.EXPERIMENT, self.REPORT
 
-    def run(self, run: Run, timeout_s: float, stop: threading.Event) -> None:
+    def run(self, run: KalibrRun, timeout_s: float, stop: threading.Event) -> None:
         """In a container of its own, which is removed afterwards."""
         deadline = time.monotonic() + timeout_s
         try:
@@ -215,7 +215,7 @@ class KalibrContainer:
         """The image's own id: its name may mean another one tomorrow."""
         return {"image": self._id}
 
-    def _create(self, run: Run) -> Any:
+    def _create(self, run: KalibrRun) -> Any:
         from docker.types import Mount
 
         mounts = [

@@ -37,14 +37,20 @@ from influx_wrap.engines.kalibr import (
     FOCAL_LENGTH,
     MANUAL_FOCAL_LENGTH,
     SEED,
+    KalibrRun,
     Place,
-    Run,
     RunFailed,
 )
 from influx_wrap.errors import InputError
-from influx_wrap.formats.experiment import COORDS, SUCCESSES, TARGET
 from influx_wrap.formats.files import make_folder
-from influx_wrap.formats.kalibr import write_observations, write_target
+from influx_wrap.formats.kalibr import (
+    COORDS,
+    SUCCESSES,
+    TARGET,
+    TOPIC,
+    write_observations,
+    write_target,
+)
 from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain, read_sigma
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
@@ -52,7 +58,6 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud
 
 LOG = "kalibr.log"
-TOPIC = "/cam0/image_raw"
 TIMEOUT_S = 3600.0
 HELP_TIMEOUT_S = 60.0
 SEEDS_PER_EXPERIMENT = 1000
@@ -102,7 +107,7 @@ class KalibrEngine:
     def takes_corners(self) -> bool:
         """Whether this is the InFlux build, or one that is used like it."""
         with tempfile.TemporaryDirectory(prefix="influx-kalibr-") as folder:
-            run = Run(("--help",), Path(folder) / LOG)
+            run = KalibrRun(("--help",), Path(folder) / LOG)
             try:
                 self.place.run(run, HELP_TIMEOUT_S, threading.Event())
             except RunFailed as error:
@@ -210,7 +215,7 @@ class KalibrEngine:
         guess_px: float | None,
         seed: int,
         k: int,
-    ) -> Run:
+    ) -> KalibrRun:
         report = experiment / f"rollout-{k:03d}"
         read, write = self.place.seen_as(experiment, report)
         arguments = [
@@ -237,10 +242,10 @@ class KalibrEngine:
                 environment[MANUAL_FOCAL_LENGTH] = "1"
                 typed = f"{guess_px!r}\n"
         arguments += _recipe_arguments(recipe)
-        return Run(tuple(arguments), report / LOG, experiment, report, environment, typed)
+        return KalibrRun(tuple(arguments), report / LOG, experiment, report, environment, typed)
 
     def _run_all(
-        self, runs: list[Run], problem: Problem, seed: int, progress: Progress | None
+        self, runs: list[KalibrRun], problem: Problem, seed: int, progress: Progress | None
     ) -> list[tuple[Rollout, RunReport]]:
         """All runs, ``jobs`` at a time; none is left running, whatever happens."""
         stop = threading.Event()
@@ -271,7 +276,7 @@ class KalibrEngine:
         return [future.result() for future in futures]
 
     def _answer(
-        self, run: Run, image_size: tuple[int, int], stop: threading.Event
+        self, run: KalibrRun, image_size: tuple[int, int], stop: threading.Event
     ) -> tuple[FloatArray, FloatArray | None]:
         """Intrinsics (8,) and their standard deviations (8,) of a run that worked."""
         assert run.report is not None

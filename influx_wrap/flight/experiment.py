@@ -9,8 +9,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.flight.camera import position_covariance_m2
 from influx_wrap.flight.matched import MatchedFlight
-from influx_wrap.formats import experiment as files
-from influx_wrap.formats.experiment import write_experiment
+from influx_wrap.formats.experiment import FILES, write_experiment
 from influx_wrap.formats.recording_truth import FlightTruth
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.experiment import Setting
@@ -54,7 +53,7 @@ def write_flight_experiment(
 def forget_experiment(folder: Path) -> None:
     """Remove an experiment that is no longer what the flight says."""
     try:
-        for name in (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES):
+        for name in FILES:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}.") from None

@@ -22,11 +22,17 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, make_folder, read_json, write_json, writing
-from influx_wrap.formats.kalibr import coords_rows, successes_rows, write_target
+from influx_wrap.formats.kalibr import (
+    COORDS,
+    SUCCESSES,
+    TARGET,
+    coords_rows,
+    successes_rows,
+    write_target,
+)
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.target import Target
 
-TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
 CONFIDENCE, PER_FRAME, SUMMARY = "confidence.csv", "detections_per_frame.json", "detection.json"
 FORMAT = "influx_wrap detections 1"
 

@@ -24,6 +24,9 @@ from influx_wrap.formats.files import (
     write_text,
 )
 from influx_wrap.formats.kalibr import (
+    COORDS,
+    SUCCESSES,
+    TARGET,
     read_observations,
     read_target,
     write_observations,
@@ -36,8 +39,9 @@ from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Noise, Truth
 
-TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
 EXPERIMENT, TRUTH = "experiment.yaml", "truth.json"
+FILES = EXPERIMENT, TARGET, COORDS, SUCCESSES
+"""What every experiment has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +98,7 @@ def read_experiment(folder: Path) -> StoredExperiment:
     record = read_yaml(folder / EXPERIMENT)
     names = ("lens", "camera", "cell", "target")
     record.check_keys((*names, "lfl_mm", "fd_m", "image_size", "pixel_um", "pixel_origin"))
-    if record.text("pixel_origin") != PIXEL_ORIGIN:
-        raise record.fault(
-            "pixel_origin", f"must be {PIXEL_ORIGIN}: pixel (0, 0) is a pixel's centre."
-        )
+    record.check_pixel_origin()
     target = read_target(folder / TARGET)
     observations = read_observations(
         folder / COORDS, folder / SUCCESSES, target, _image_size(record)

@@ -27,6 +27,7 @@ from influx_wrap.model.arrays import FloatArray
 T = TypeVar("T")
 
 PIXEL_ORIGIN = "center"
+PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 """In files of our own, pixel (0, 0) is the centre of the top-left pixel; they say so."""
 
 
@@ -128,6 +129,12 @@ class Record:
     def fault(self, key: str, problem: str) -> InputError:
         """The error that says what is wrong with ``key``."""
         return InputError(f"{self.where}: {key} {problem}")
+
+    def check_pixel_origin(self) -> None:
+        """Refuse pixels that are not counted as ours are."""
+        if self.text("pixel_origin") != PIXEL_ORIGIN:
+            problem = f"must be {PIXEL_ORIGIN}: pixel (0, 0) is a pixel's centre."
+            raise self.fault("pixel_origin", problem)
 
     def check_keys(self, required: Collection[str], optional: Collection[str] = ()) -> None:
         """Refuse missing and unknown keys."""

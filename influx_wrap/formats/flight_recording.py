@@ -17,9 +17,9 @@ from influx_wrap.formats.recording_yaml import (
     METADATA,
     SHARED_KEYS,
     footage_of,
-    lens_setting,
     names_of,
     read_description,
+    recorded_setting,
     write_description,
 )
 from influx_wrap.model.lens_metadata import LensMetadata
@@ -52,7 +52,7 @@ def read_flight_recording(folder: Path, extracted: Path | None = None) -> Flight
         if key in record.values:
             raise record.fault(key, "and rtk are both given; remove one of them.")
     record.check_keys(("rtk",), SHARED_KEYS)
-    lfl_mm, fd_m, metadata = lens_setting(record, folder, extracted)
+    lfl_mm, fd_m, metadata = recorded_setting(record, folder, extracted)
     rtk = folder / record.text("rtk")
     if not rtk.is_file():
         raise record.fault("rtk", f"{rtk} does not exist; it holds the drone's readings.")

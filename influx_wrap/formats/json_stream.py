@@ -31,7 +31,7 @@ _LONGEST_TOKEN = 32
 
 
 @dataclass(frozen=True)
-class Constant:
+class BareConstant:
     """A bare NaN, Infinity or -Infinity, which Python writes and JSON does not have."""
 
     name: str
@@ -39,7 +39,7 @@ class Constant:
 
 # An object becomes a tuple of pairs, so that it differs from a list and keeps what comes twice.
 # Integers are read as floating-point numbers: of any length, and infinite if they are too large.
-_DECODER = json.JSONDecoder(object_pairs_hook=tuple, parse_int=float, parse_constant=Constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=tuple, parse_int=float, parse_constant=BareConstant)
 
 
 class JsonStream:
@@ -85,7 +85,7 @@ class JsonStream:
                 return
 
     def value(self) -> object:
-        """The value that comes next: text, float, bool, None, ``Constant``, a list, or for an
+        """The value that comes next: text, float, bool, None, ``BareConstant``, a list, or for an
         object a tuple of (key, value)."""
         self._next()
         while len(self._text) - self._at < LONGEST_VALUE and self._more():

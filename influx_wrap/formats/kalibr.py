@@ -34,8 +34,11 @@ from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
 
 log = logging.getLogger(__name__)
 
-COORDS = np.dtype([("observation_id", "i8"), ("x", "f8"), ("y", "f8")])
-SUCCESSES = np.dtype([("observation_id", "i8"), ("success", "i8")])
+TOPIC = "/cam0/image_raw"
+"""The first camera's, in a bag."""
+TARGET, COORDS, SUCCESSES = "target.yaml", "coords_2d.csv", "successes.csv"
+_COORDS_COLUMNS = np.dtype([("observation_id", "i8"), ("x", "f8"), ("y", "f8")])
+_SUCCESSES_COLUMNS = np.dtype([("observation_id", "i8"), ("success", "i8")])
 
 _UPPER = np.triu_indices(3)
 
@@ -150,8 +153,8 @@ def read_observations(
         seen = iw.read_observations("coords_2d.csv", "successes.csv", board, (3424, 2202))
     """
     coords_path, successes_path = Path(coords_path), Path(successes_path)
-    coords = _load_table(coords_path, COORDS)
-    successes = _load_table(successes_path, SUCCESSES)
+    coords = _load_table(coords_path, _COORDS_COLUMNS)
+    successes = _load_table(successes_path, _SUCCESSES_COLUMNS)
     _check_rows_agree(coords_path, coords, successes_path, successes)
     ids = _block_ids(coords_path, coords["observation_id"], len(target.points))
 

@@ -12,19 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from influx_wrap.formats.files import Record
+from influx_wrap.formats.files import PICTURES, Record
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.recording_truth import RecordingTruth, write_recording_truth
 from influx_wrap.formats.recording_yaml import (
     METADATA,
-    PICTURES,
     SHARED_KEYS,
     footage_of,
     has_either,
-    lens_setting,
     names_of,
     read_description,
+    recorded_setting,
     suffixes,
     write_description,
 )
@@ -69,7 +68,7 @@ def read_recording(
         raise record.fault("rtk", "makes this the recording of a flight; a board's has none.")
     record.check_keys((), (*SHARED_KEYS, "board", "target", "stills"))
     target, target_name = _target(record, folder, boards)
-    lfl_mm, fd_m, metadata = lens_setting(record, folder, extracted)
+    lfl_mm, fd_m, metadata = recorded_setting(record, folder, extracted)
     footage = footage_of(record, folder)
     return Recording(
         folder=folder,

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_json, write_text
+from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, write_text
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.target import Target, bow_basis
 from influx_wrap.model.truth import Noise, Truth
 
 TRUTH = "truth.json"
-PIXEL_ORIGIN = "center"
 
 # The columns of a flight's truth: rows of so many numbers, numbers, whole numbers; and which
 # of them are one table.
@@ -114,37 +113,6 @@ class FlightTruth:
     translation: FloatArray
     clock_offset_s: float
     clock_drift: float
-
-    @property
-    def n_flashes(self) -> int:
-        """How many flashes the video shows."""
-        return len(self.flash_point)
-
-    @property
-    def first_frames(self) -> IntArray:
-        """(F,) first frame in which each flash is lit, be it for a part of the exposure."""
-        return self.lit_frame[self._first_rows]
-
-    @property
-    def first_uv(self) -> FloatArray:
-        """(F, 2) the LED's exact centre in that frame."""
-        return self.lit_uv[self._first_rows]
-
-    @property
-    def _first_rows(self) -> NDArray[np.intp]:
-        return np.searchsorted(self.lit_flash, np.arange(self.n_flashes))
-
-    def flash_at(self, frame: int) -> int | None:
-        """The flash that is lit in a frame; None if it is dark."""
-        rows = np.flatnonzero(self.lit_frame == frame)
-        return int(self.lit_flash[rows[0]]) if len(rows) else None
-
-    def uv_at(self, frame: int) -> FloatArray:
-        """(2,) the LED's exact centre in a frame in which it is lit."""
-        rows = np.flatnonzero(self.lit_frame == frame)
-        if not len(rows):
-            raise InputError(f"the LED is not lit in frame {frame}.")
-        return self.lit_uv[rows[0]]
 
     def of_readings(
         self, readings: ArrayLike, centre_m: ArrayLike, unit_m: float, corner_px: float
@@ -235,10 +203,7 @@ def read_flight_truth(folder: Path) -> FlightTruth | None:
 
 
 def _true_intrinsics(record: Record) -> Intrinsics:
-    if record.text("pixel_origin") != PIXEL_ORIGIN:
-        raise record.fault(
-            "pixel_origin", f"must be {PIXEL_ORIGIN}: pixel (0, 0) is a pixel's centre."
-        )
+    record.check_pixel_origin()
     intrinsics = record.record("intrinsics")
     intrinsics.check_keys(NAMES)
     return Intrinsics(*(intrinsics.number(name) for name in NAMES))

@@ -19,13 +19,12 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arri import read_art_metadata
-from influx_wrap.formats.files import Record, dump_yaml, read_yaml, reading, write_text
+from influx_wrap.formats.files import PICTURES, Record, dump_yaml, read_yaml, reading, write_text
 from influx_wrap.formats.lens_metadata import read_lens_metadata
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.lens_metadata import LensMetadata
 
 RECORDING, METADATA = "recording.yaml", "metadata.csv"
-PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 VIDEOS = (".mp4", ".m4v", ".mov", ".mkv", ".avi", ".mxf", ".mts", ".webm", ".ari", ".arx")
 DRONE = "drone"
 """The target of an experiment that was flown."""
@@ -70,7 +69,7 @@ def read_setting(folder: Path) -> RecordingSetting:
         return RecordingSetting(None, None, None, None)
     lfl_mm = fd_m = target_name = camera = None
     with suppress(InputError):
-        lfl_mm, fd_m, _ = lens_setting(record, folder)
+        lfl_mm, fd_m, _ = recorded_setting(record, folder)
     with suppress(InputError):
         if "rtk" in record.values:
             target_name = DRONE
@@ -109,7 +108,7 @@ def has_either(record: Record, one: str, other: str) -> bool:
     return has_one
 
 
-def lens_setting(
+def recorded_setting(
     record: Record, folder: Path, extracted: Path | None = None
 ) -> tuple[float, float, Path | None]:
     """LFL in mm, FD in m, and the file they are from."""

@@ -21,7 +21,6 @@ from typing import Any, Literal, TypeAlias, cast
 import apsw
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.interfaces import Connection
 from rosbags.rosbag1 import Reader as Reader1
 from rosbags.rosbag1 import Writer as Writer1
@@ -33,9 +32,9 @@ from rosbags.typesys.store import Typestore
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
+from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
 
-Grey: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 Kind: TypeAlias = Literal["ros1", "sqlite3", "mcap"]
 
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
@@ -76,7 +75,7 @@ class BagPicture:
     msgtype: str
     is_ros1: bool
 
-    def grey(self) -> Grey:
+    def grey(self) -> Picture:
         """(H, W), 8 or 16 bits."""
         store = _message_types(self.is_ros1)
         read = store.deserialize_ros1 if self.is_ros1 else store.deserialize_cdr
@@ -140,7 +139,7 @@ def image_topic(path: Path, topic: str) -> ImageTopic:
     return ImageTopic(path, topic, n_messages)
 
 
-def write_bag(path: Path, kind: Kind, pictures: Iterable[tuple[str, int, Grey]]) -> None:
+def write_bag(path: Path, kind: Kind, pictures: Iterable[tuple[str, int, Picture]]) -> None:
     """Write a bag of (topic, time in ns, grey picture), one picture in memory at a time.
 
     ``path`` must not exist yet; it appears when all of it is there.
@@ -160,7 +159,7 @@ def write_bag(path: Path, kind: Kind, pictures: Iterable[tuple[str, int, Grey]])
         raise InputError(f"{path} cannot be written: {_complaint(error)}.") from None
 
 
-def _write(path: Path, kind: Kind, pictures: Iterable[tuple[str, int, Grey]]) -> None:
+def _write(path: Path, kind: Kind, pictures: Iterable[tuple[str, int, Picture]]) -> None:
     store = _message_types(kind == "ros1")
     types: dict[str, Any] = dict(store.types)
     image, header, time = (
@@ -234,7 +233,7 @@ def _has_pictures(connection: Connection) -> bool:
     return connection.msgtype in (IMAGE, COMPRESSED)
 
 
-def _image(message: Any, where: str) -> Grey:
+def _image(message: Any, where: str) -> Picture:
     if message.encoding not in _TO_GREY:
         raise InputError(
             f"{where} has the encoding {message.encoding!r}; known are {', '.join(_TO_GREY)}."
@@ -251,16 +250,16 @@ def _image(message: Any, where: str) -> Grey:
     rows = np.asarray(message.data, np.uint8)[: height * step].reshape(height, step)
     pixels = np.ascontiguousarray(rows[:, :row_bytes]).view(dtype)
     if conversion is not None:
-        return cast(Grey, cv2.cvtColor(pixels.reshape(height, width, channels), conversion))
-    native: Grey = pixels.astype(dtype.newbyteorder("="), copy=False)
+        return cast(Picture, cv2.cvtColor(pixels.reshape(height, width, channels), conversion))
+    native: Picture = pixels.astype(dtype.newbyteorder("="), copy=False)
     return native
 
 
-def _decompressed(message: Any, where: str) -> Grey:
+def _decompressed(message: Any, where: str) -> Picture:
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
     picture = None
     if len(message.data):
         picture = cv2.imdecode(np.asarray(message.data, np.uint8), flags)
     if picture is None or picture.dtype not in (np.uint8, np.uint16):
         raise InputError(f"{where} is no JPEG or PNG picture ({message.format!r}), or is damaged.")
-    return cast(Grey, picture)
+    return cast(Picture, picture)

@@ -37,7 +37,7 @@ from influx_wrap.formats.submission_scan import (
     VERSIONS,
     SubmissionScan,
     is_name,
-    shown,
+    quoted,
 )
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
 
@@ -100,7 +100,7 @@ def summarise(predictions: Predictions) -> SubmissionSummary:
     return SubmissionSummary(predictions.method, predictions.kind, predictions.version, videos)
 
 
-def find_faults(
+def submission_faults(
     path: Path,
     manifest: Mapping[str, Video] | None = None,
     most: int = 50,
@@ -208,7 +208,7 @@ def _frame_text(names: tuple[str, ...], value: str) -> str:
 
 
 def _check_video(name: str, video: VideoPredictions) -> None:
-    where = f"video {shown(name)}"
+    where = f"video {quoted(name)}"
     if not is_name(name) or name == METADATA:
         raise InputError(f"{where}: this cannot be the name of a video.")
     if not len(video.frames):

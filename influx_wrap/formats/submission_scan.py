@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Any
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.json_stream import Constant, JsonStream
+from influx_wrap.formats.json_stream import BareConstant, JsonStream
 from influx_wrap.formats.manifest import Video
 from influx_wrap.model.predictions import MEI, PARAMETERS, RAD_TAN
 
@@ -28,8 +28,8 @@ where there is no manifest to say."""
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _LONGEST_NAME, _LONGEST_SHOWN = 1000, 60
 
-Row = tuple[str, int, tuple[float, ...] | None]
-Pairs = tuple[tuple[str, Any], ...]
+_Row = tuple[str, int, tuple[float, ...] | None]
+JsonObject = tuple[tuple[str, Any], ...]
 
 
 class SubmissionScan:
@@ -57,7 +57,7 @@ class SubmissionScan:
         assert self._about is not None
         return self._about
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[_Row]:
         """(video, frame, numbers) of each frame in the file's order; None without a prediction."""
         stream = self._stream
         if not stream.begins_object():
@@ -67,7 +67,7 @@ class SubmissionScan:
             if name == METADATA:
                 self._read_metadata()
                 continue
-            where = f"{stream.place()}: video {shown(name)}"
+            where = f"{stream.place()}: video {quoted(name)}"
             if name in names:
                 self._fault(f"{where} comes twice.")
             elif not is_name(name):
@@ -85,7 +85,7 @@ class SubmissionScan:
             self._fault(f"{self._path} has no video.")
         for name in self._manifest or ():
             if name not in names:
-                self._fault(f"{self._path}: video {shown(name)} of the manifest is missing.")
+                self._fault(f"{self._path}: video {quoted(name)} of the manifest is missing.")
 
     def _fault(self, sentence: str) -> None:
         self._report(InputError(sentence))
@@ -119,7 +119,7 @@ class SubmissionScan:
     def _set_kind(self, kind: str, source: str) -> None:
         self._kind, self._kind_is_from, self.parameters = kind, source, PARAMETERS[kind]
 
-    def _video(self, name: str, where: str) -> Iterator[Row]:
+    def _video(self, name: str, where: str) -> Iterator[_Row]:
         stream = self._stream
         if not stream.begins_object():
             self._fault(f"{where} must be an object of frames, got {_described(stream.value())}.")
@@ -141,7 +141,7 @@ class SubmissionScan:
 
     def _where(self, name: str, key: str) -> str:
         """The place of the key or value that was taken last."""
-        return f"{self._stream.place()}: video {shown(name)}, frame {_shown_number(key)}"
+        return f"{self._stream.place()}: video {quoted(name)}, frame {_shown_number(key)}"
 
     def _frame_number(self, name: str, key: str, video: Video | None) -> int | None:
         if not _PLAIN_NUMBER.fullmatch(key):
@@ -168,7 +168,7 @@ class SubmissionScan:
         keys, values = zip(*pairs, strict=True) if pairs else ((), ())
         if not self._kind:
             # The metadata may come last; until then all frames are to be like the first.
-            place = f"video {shown(name)}, frame {_shown_number(key)}"
+            place = f"video {quoted(name)}, frame {_shown_number(key)}"
             self._set_kind(MEI if "xi" in keys else RAD_TAN, place)
         if keys != self.parameters:
             in_order = self._sorted(name, key, pairs)
@@ -183,7 +183,7 @@ class SubmissionScan:
         self._check_numbers(name, key, values)
         return None
 
-    def _sorted(self, name: str, key: str, pairs: Pairs) -> tuple[Any, ...] | None:
+    def _sorted(self, name: str, key: str, pairs: JsonObject) -> tuple[Any, ...] | None:
         where = self._where(name, key)
         for kind, parameters in PARAMETERS.items():
             if kind != self._kind and {pair[0] for pair in pairs} == set(parameters):
@@ -193,13 +193,15 @@ class SubmissionScan:
                 return None
         return self._by_key(where, pairs, self.parameters)
 
-    def _by_key(self, where: str, pairs: Pairs, wanted: tuple[str, ...]) -> tuple[Any, ...] | None:
+    def _by_key(
+        self, where: str, pairs: JsonObject, wanted: tuple[str, ...]
+    ) -> tuple[Any, ...] | None:
         """The values in the order of the keys ``wanted``, each of which must be there once."""
         values: dict[str, Any] = {}
         for key, value in pairs:
             if key not in wanted:
                 known = ", ".join(wanted)
-                self._fault(f"{where}: {shown(key)} is not known here; the keys are {known}.")
+                self._fault(f"{where}: {quoted(key)} is not known here; the keys are {known}.")
                 return None
             if key in values:
                 self._fault(f"{where}: {key} comes twice.")
@@ -263,7 +265,7 @@ def _frames(video: Video) -> str:
     return "1 frame, 0" if n == 1 else f"{n} frames, 0 to {n - 1}"
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """Foreign text for a message: in quotes, on one line, not too long."""
     if len(text) > _LONGEST_SHOWN:
         text = text[:_LONGEST_SHOWN] + "..."
@@ -272,16 +274,16 @@ def shown(text: str) -> str:
 
 def _shown_number(key: str) -> str:
     plain = _PLAIN_NUMBER.fullmatch(key) and len(key) <= _LONGEST_SHOWN
-    return key if plain else shown(key)
+    return key if plain else quoted(key)
 
 
 def _described(value: object) -> str:
     """A JSON value for a message."""
     match value:
-        case Constant():
+        case BareConstant():
             return f"{value.name}, which JSON does not have"
         case str():
-            return f"the text {shown(value)}"
+            return f"the text {quoted(value)}"
         case None | bool():
             return json.dumps(value)
         case float():

@@ -11,8 +11,8 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.pose import transform
+from influx_wrap.model.robust import MAD_SIGMA
 
-_SIGMA_OF_MEDIAN = 1.4826
 """Of Gaussian deviations."""
 
 
@@ -79,4 +79,4 @@ class Truth:
         """
         points = transform(self.rotations, self.translations, self.target_points)
         exact, _ = project(self.intrinsics, points)
-        return _SIGMA_OF_MEDIAN * float(np.median(np.abs(uv - exact)[valid]))
+        return MAD_SIGMA * float(np.median(np.abs(uv - exact)[valid]))

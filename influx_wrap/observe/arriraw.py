@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading, write_bytes
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
-from influx_wrap.observe.stills import PICTURES, Pictures
+from influx_wrap.formats.files import PICTURES, reading, write_bytes
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
+from influx_wrap.observe.stills import Stills
 
 ARRI = (".ari", ".arx", ".mxf")
 MXF_HEADER_BYTES = 1 << 20
@@ -75,7 +76,7 @@ class Arriraw(FrameSource):
         if not files:
             said = _last_words(done)
             raise InputError(f"{path}: art-cmd made no frame of it (it said: {said}).")
-        self._pictures = Pictures(folder, files, colour)
+        self._pictures = Stills(folder, files, colour)
         self._failed = done.returncode != 0
         self.image_size = self._pictures.image_size
         self.n_frames = None if self._failed else len(files)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.rosbag import BagPicture, DamagedBag, image_topic
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
 
 FREQUENCY_SLACK = 1e-3
 """Recorders are never exactly on time: this share of a period early is still in time."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from influx_wrap.compute.jit import fast_jit, jit
 from influx_wrap.model.arrays import FloatArray, IntArray
 
-Grey = NDArray[np.uint8]
+Grey8 = NDArray[np.uint8]
 
 # The normal distribution and its density at multiples of 1 / _STEPS up to _REACH.
 _REACH, _STEPS = 4.0, 256
@@ -36,7 +36,7 @@ _CONVERGED_PX = 0.01
 
 
 @jit
-def tile_extremes(image: Grey, tile: int) -> tuple[Grey, Grey]:
+def tile_extremes(image: Grey8, tile: int) -> tuple[Grey8, Grey8]:
     """Least and greatest value of each tile (H // tile, W // tile) of a picture (H, W)."""
     rows, cols = image.shape[0] // tile, image.shape[1] // tile
     low = np.empty((rows, cols), np.uint8)
@@ -52,7 +52,7 @@ def tile_extremes(image: Grey, tile: int) -> tuple[Grey, Grey]:
 
 
 @jit
-def lighter_than(image: Grey, level: Grey, tile: int) -> Grey:
+def lighter_than(image: Grey8, level: Grey8, tile: int) -> Grey8:
     """(H, W) 255 where a pixel is not below the level of its tile, 0 elsewhere."""
     height, width = image.shape
     rows, cols = level.shape
@@ -131,7 +131,7 @@ def _solve(matrix: FloatArray, vector: FloatArray, n: int) -> bool:
 
 @fast_jit
 def fit_corners(
-    image: Grey,
+    image: Grey8,
     uv: FloatArray,
     right: FloatArray,
     up: FloatArray,

@@ -78,14 +78,13 @@ def assess_coverage(
     valid: BoolArray,
     target: Target,
     image_size: tuple[int, int],
-    focal_px: float | None = None,
 ) -> Coverage:
     """Coverage of the picture (width, height) and of tilts by a flat target's views.
 
-    ``uv`` (V, T, 2) and ``valid`` (V, T); ``focal_px`` is found if it is not given.
+    ``uv`` (V, T, 2) and ``valid`` (V, T).
     """
     views_per_cell = count_views(uv, valid, image_size)
-    tilts_deg = board_tilts_deg(uv, valid, target, image_size, focal_px)
+    tilts_deg = board_tilts_deg(uv, valid, target, image_size)
     views_per_orientation = orientations(tilts_deg).sum(axis=0)
     warnings = []
     missing = name_parts(views_per_cell < MIN_VIEWS)

@@ -43,9 +43,9 @@ from influx_wrap.formats.other_lights import (
     read_other_lights,
     write_other_lights,
 )
-from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, Picture
 from influx_wrap.model.flashes import Flashes
-from influx_wrap.observe.frames import FrameSource, GreyInput, Picture
+from influx_wrap.observe.frames import FrameSource, GreyInput
 from influx_wrap.observe.journal import (
     CHUNK,
     Found,

@@ -25,12 +25,12 @@ from influx_wrap.formats.detections import (
     write_detections,
 )
 from influx_wrap.formats.files import make_folder
-from influx_wrap.model.arrays import IntArray
+from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
 from influx_wrap.observe import aprilgrid, checkerboard
 from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
     CHUNK,
     Found,
@@ -41,7 +41,7 @@ from influx_wrap.observe.journal import (
     use_one_thread,
 )
 
-Board = AprilGrid | Checkerboard
+BoardTarget = AprilGrid | Checkerboard
 
 JOURNAL = ".detecting"
 
@@ -116,7 +116,7 @@ def _finished(
     return summary
 
 
-def detect_usable(target: Board, picture: Picture) -> Detection | None:
+def detect_usable(target: BoardTarget, picture: Picture) -> Detection | None:
     """The target's corners in a grey picture, none if they would give no pose; None if it shows
     more targets than one."""
     nothing = nothing_found(len(target.points))
@@ -133,7 +133,7 @@ def detect_usable(target: Board, picture: Picture) -> Detection | None:
     return seen if usable else nothing
 
 
-def _look(target: Board, task: tuple[int, Picture]) -> Found | Exception:
+def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
     """What a worker does with a frame; ``ambiguous`` if it shows more targets than one."""
     use_one_thread()
     try:

@@ -25,15 +25,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
+from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
-
-Picture: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 class TruncatedInput(InputError):

@@ -38,7 +38,8 @@ from influx_wrap.formats.files import (
     write_bytes,
     write_json,
 )
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
 
 Found: TypeAlias = Mapping[str, NDArray[Any]]
 

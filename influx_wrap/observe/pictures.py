@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.model.arrays import IntArray
+from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, Target
 from influx_wrap.observe.detection import Detection
-from influx_wrap.observe.footage import Board, detect_usable
-from influx_wrap.observe.frames import FrameSource, Picture
+from influx_wrap.observe.footage import BoardTarget, detect_usable
+from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 
@@ -101,7 +101,7 @@ def detect(
 
 
 def _looked_at(
-    source: FrameSource, target: Board, jobs: int
+    source: FrameSource, target: BoardTarget, jobs: int
 ) -> Iterator[tuple[int, Detection | None]]:
     """(index, detection) of all frames in order, None of an ambiguous one; few are under way."""
     threads = cv2.getNumThreads()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import PICTURES, reading
 from influx_wrap.observe.arriraw import ARRI, Arriraw, is_arriraw
 from influx_wrap.observe.frames import FrameSource
-from influx_wrap.observe.stills import PICTURES, Pictures
-from influx_wrap.observe.video import Video
+from influx_wrap.observe.stills import Stills
+from influx_wrap.observe.video import VideoFile
 
 
 def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
@@ -22,7 +22,7 @@ def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
     with reading(path):
         path.open("rb").close()
     try:
-        return Video(path, colour)
+        return VideoFile(path, colour)
     except InputError:
         if not is_arriraw(path):
             raise
@@ -34,7 +34,7 @@ def _open_folder(path: Path, colour: bool) -> FrameSource:
         files = [file for file in path.iterdir() if not file.name.startswith(".")]
     pictures = [file for file in files if file.suffix.lower() in PICTURES]
     if pictures:
-        return Pictures(path, pictures, colour)
+        return Stills(path, pictures, colour)
     if any(file.suffix.lower() in ARRI for file in files):
         return Arriraw(path, colour)
     raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.")

@@ -14,14 +14,14 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
-from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 
-PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 READ_AHEAD = 4
 """How many pictures of a folder are decoded at once: a PNG takes as long as its corners."""
 
 
-class Pictures(FrameSource):
+class Stills(FrameSource):
     """A folder with one picture per frame, in the order a person would give them."""
 
     def __init__(self, path: Path, files: list[Path], colour: bool) -> None:

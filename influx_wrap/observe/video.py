@@ -16,7 +16,8 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import import_av
-from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 
 if TYPE_CHECKING:
     from av import Packet, VideoFormat, VideoFrame
@@ -28,7 +29,7 @@ UNCOUNTED_STEP = 24
 """Every how many frames a sample is taken of a video that does not say how many it has."""
 
 
-class Video(FrameSource):
+class VideoFile(FrameSource):
     """Whatever FFmpeg decodes."""
 
     def __init__(self, path: Path, colour: bool) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.predict.conversation import Conversation
-from influx_wrap.predict.predictor import Setting
+from influx_wrap.predict.predictor import SettingValue
 from influx_wrap.predict.runner_facts import RUNNERS
 
 SERVE = RUNNERS / "serve.py"
@@ -75,7 +75,7 @@ class MethodProcess:
         self,
         environment: Environment,
         runner: Path,
-        settings: Mapping[str, Setting],
+        settings: Mapping[str, SettingValue],
         log: Path,
         *,
         timeout_s: float,

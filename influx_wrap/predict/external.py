@@ -18,15 +18,16 @@ import cv2
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
+from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
-from influx_wrap.observe.frames import Picture, TruncatedInput
+from influx_wrap.observe.frames import TruncatedInput
 from influx_wrap.predict.answers import VideoAnswers
 from influx_wrap.predict.environment import Environment, MethodProcess
 from influx_wrap.predict.predictor import (
     Footage,
     MethodError,
     Predicted,
-    Setting,
+    SettingValue,
     all_frames,
     typed_settings,
 )
@@ -51,7 +52,7 @@ class External:
 
     name: str
     runner: Runner
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, SettingValue]
     environment: Environment
     logs: Path
     stride: int

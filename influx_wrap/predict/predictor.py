@@ -11,15 +11,15 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, Picture
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.predictions import VideoPredictions
-from influx_wrap.observe.frames import FrameSource, GreyInput, Picture, TruncatedInput
+from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 
-Setting: TypeAlias = str | int | float
-"""Hears how many frames of a video are done, and of how many, if that is known."""
+SettingValue: TypeAlias = str | int | float
+"""One choice of a method."""
 
 
 class MethodError(Exception):
@@ -120,8 +120,8 @@ def all_frames(values: FloatArray) -> VideoPredictions:
 
 
 def typed_settings(
-    method: str, defaults: Mapping[str, Setting], given: Mapping[str, str]
-) -> dict[str, Setting]:
+    method: str, defaults: Mapping[str, SettingValue], given: Mapping[str, str]
+) -> dict[str, SettingValue]:
     """The defaults, some replaced by texts, which must be what the default is."""
     settings = dict(defaults)
     for key, text in given.items():

@@ -24,7 +24,7 @@ from influx_wrap.predict.environment import Environment
 from influx_wrap.predict.external import External
 from influx_wrap.predict.predictor import Footage, Predictor
 from influx_wrap.predict.registry import make_predictor
-from influx_wrap.predict.videos import Journal, Outcome, VideoProgress, predict_videos
+from influx_wrap.predict.videos import Outcome, VideoJournal, VideoProgress, predict_videos
 
 VERSION = "influx"
 
@@ -79,7 +79,7 @@ class PredictRun:
     method: str
     kind: str
     footages: Sequence[Footage]
-    journal: Journal
+    journal: VideoJournal
 
     def predict(self, progress: VideoProgress, finished: Callable[[str], None]) -> list[Outcome]:
         """What became of each video, in their order.
@@ -125,7 +125,7 @@ def prepare(request: PredictRequest) -> PredictRun:
         "sensor_width_mm": request.sensor_width_mm,
         **_provenance(predictor),
     }
-    journal = Journal(request.out.with_name(f".{request.out.name}.journal"), made_with)
+    journal = VideoJournal(request.out.with_name(f".{request.out.name}.journal"), made_with)
     return PredictRun(request, predictor.name, predictor.kind, footages, journal)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text
 from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
-from influx_wrap.predict.predictor import Setting
+from influx_wrap.predict.predictor import SettingValue
 
 RUNNERS = Path(__file__).parent / "runners"
 EXTERNAL = {
@@ -33,7 +33,7 @@ class Runner:
 
     path: Path
     install: str
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, SettingValue]
     kind: str = RAD_TAN
     whole_video: bool = False
     stride: int = 1

@@ -14,7 +14,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.json_stream import MIB
 from influx_wrap.formats.manifest import Video, read_manifest
 from influx_wrap.formats.submission import MAX_BYTES, blank_bytes, read_submission
-from influx_wrap.formats.submission_scan import shown
+from influx_wrap.formats.submission_scan import quoted
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
 
 ALL = "all"
@@ -71,12 +71,12 @@ def fill(template: Predictions, predictions: Predictions) -> Filled:
     taken = replaced = 0
     for name, video in predictions.videos.items():
         if name not in videos:
-            raise InputError(f"video {shown(name)} is not in the template.")
+            raise InputError(f"video {quoted(name)} is not in the template.")
         blank = videos[name]
         unknown = ~np.isin(video.frames, blank.frames)
         if unknown.any():
             frame = video.frames[unknown][0]
-            raise InputError(f"video {shown(name)}, frame {frame} is not in the template.")
+            raise InputError(f"video {quoted(name)}, frame {frame} is not in the template.")
         answered = video.answered
         rows = np.searchsorted(blank.frames, video.frames[answered])
         answers = video.values[answered]

@@ -26,7 +26,7 @@ from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.predict.predictor import (
     Footage,
     Predicted,
-    Setting,
+    SettingValue,
     all_frames,
     typed_settings,
 )
@@ -56,7 +56,7 @@ class Constant(_Trivial):
 
     focal_ratio: float
     name: ClassVar[str] = "constant"
-    settings: ClassVar[Mapping[str, Setting]] = {"focal_ratio": 1.2}
+    settings: ClassVar[Mapping[str, SettingValue]] = {"focal_ratio": 1.2}
 
     def __post_init__(self) -> None:
         if not 0 < self.focal_ratio < math.inf:
@@ -99,7 +99,7 @@ class Perfect(_Trivial):
     """The truth."""
 
     name: ClassVar[str] = "perfect"
-    settings: ClassVar[Mapping[str, Setting]] = {}
+    settings: ClassVar[Mapping[str, SettingValue]] = {}
 
     def _answers(self, footage: Footage) -> Predicted:
         truth = _truth(self.name, footage)
@@ -118,7 +118,7 @@ class Noisy(_Trivial):
     missing: float
     seed: int
     name: ClassVar[str] = "noisy"
-    settings: ClassVar[Mapping[str, Setting]] = {"sigma": 0.05, "missing": 0.1, "seed": 0}
+    settings: ClassVar[Mapping[str, SettingValue]] = {"sigma": 0.05, "missing": 0.1, "seed": 0}
 
     def __post_init__(self) -> None:
         if not (0 <= self.sigma < math.inf and 0 <= self.missing <= 1 and self.seed >= 0):

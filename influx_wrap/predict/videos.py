@@ -69,7 +69,7 @@ class Outcome:
         return all_frames(np.full((self.n_frames, len(PARAMETERS[kind])), np.nan))
 
 
-class Journal:
+class VideoJournal:
     """Finished videos in a folder; ``made_with`` is all that shapes the answers."""
 
     def __init__(self, folder: Path, made_with: Mapping[str, object]) -> None:
@@ -117,7 +117,7 @@ class Journal:
 def predict_videos(
     footages: Sequence[Footage],
     make: Callable[[threading.Event], Predictor],
-    journal: Journal,
+    journal: VideoJournal,
     *,
     jobs: int = 1,
     progress: VideoProgress = lambda name, done, total: None,
@@ -154,7 +154,7 @@ def predict_videos(
 
 
 def _outcome(
-    footage: Footage, predictor: Predictor, journal: Journal, progress: VideoProgress
+    footage: Footage, predictor: Predictor, journal: VideoJournal, progress: VideoProgress
 ) -> Outcome:
     try:
         path = journal.path(footage)

@@ -19,7 +19,8 @@ from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pairs import REVIEW, REVIEW_COLUMNS, ReviewRow
-from influx_wrap.observe.frames import FrameSource, Picture
+from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.frames import FrameSource
 from influx_wrap.report.page import jpeg_url, page
 
 CROP_PX, WIDE_CROP_PX = 192, 448

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.compute.cluster import Cluster
@@ -31,8 +32,11 @@ from influx_wrap.run.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
+Work: TypeAlias = Generator[tuple[Job, list[CellOutcome] | WorkerDied], None, None]
+"""Every job with its outcomes, or how its worker died."""
+
 # An experiment is complete when the last of them is there.
-FILES = (files.TARGET, files.COORDS, files.SUCCESSES, files.TRUTH, files.EXPERIMENT)
+SENT = (*files.FILES[1:], files.TRUTH, files.EXPERIMENT)
 
 
 def run_campaign(
@@ -76,8 +80,9 @@ def run_campaign(
             remaining.append(replace(job, recipes=tuple(pending)))
     where = f"{processes} processes" if cluster is None else "a cluster"
     log.info("%d cells to calibrate on %s", len(remaining), where)
+    work: Work
     if any(job.engine.drives_processes for job in remaining):
-        work = _here(remaining)
+        work = ((job, calibrate_cell(job)) for job in remaining)
     elif cluster is None:
         work = parallel(calibrate_cell, remaining, processes)
     else:
@@ -93,14 +98,6 @@ def run_campaign(
     }
 
 
-def _here(
-    jobs: Sequence[Job],
-) -> Generator[tuple[Job, list[CellOutcome] | WorkerDied], None, None]:
-    """Every job with its outcomes, one by one in this process."""
-    for job in jobs:
-        yield job, calibrate_cell(job)
-
-
 @dataclass(frozen=True)
 class Parcel:
     """A job for another machine, with those files of its experiment that are there."""
@@ -109,7 +106,7 @@ class Parcel:
     contents: Mapping[str, bytes]
 
 
-def pack(job: Job) -> Parcel:
+def pack_job(job: Job) -> Parcel:
     """A job as it is sent: a simulated one needs nothing but its settings."""
     return Parcel(job, {} if job.simulation is not None else _contents(job.folder))
 
@@ -126,11 +123,9 @@ def work_on_parcel(parcel: Parcel) -> tuple[list[CellOutcome], Mapping[str, byte
         return outcomes, _contents(folder) if job.simulation is not None else {}
 
 
-def _afar(
-    jobs: Sequence[Job], cluster: Cluster
-) -> Generator[tuple[Job, list[CellOutcome] | WorkerDied], None, None]:
+def _afar(jobs: Sequence[Job], cluster: Cluster) -> Work:
     """Every job with its outcomes, worked on by a cluster."""
-    with closing(cluster.parallel(work_on_parcel, map(pack, jobs))) as finished:
+    with closing(cluster.parallel(work_on_parcel, map(pack_job, jobs))) as finished:
         for parcel, answer in finished:
             job = parcel.job
             if isinstance(answer, WorkerDied):
@@ -149,7 +144,7 @@ def _afar(
 
 def _contents(folder: Path) -> dict[str, bytes]:
     contents = {}
-    for name in FILES:
+    for name in SENT:
         with suppress(OSError):
             contents[name] = (folder / name).read_bytes()
     return contents

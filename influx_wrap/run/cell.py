@@ -80,7 +80,7 @@ def failed(job: Job, recipe: Recipe, error: Exception, known: _Known | None = No
 
 def made_from_job(job: Job, recipe: Recipe) -> Json:
     """The provenance of a job's result: it is finished when there is one that says the same."""
-    names = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES, files.TRUTH)
+    names = (*files.FILES, files.TRUTH)
     return provenance(
         recipe=recipe.as_dict(),
         seed=job.seed,

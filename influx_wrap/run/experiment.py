@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.calibrate.recipe import Recipe
@@ -14,20 +13,13 @@ from influx_wrap.formats.files import check_writable, file_hash, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
 
 
-@dataclass(frozen=True)
-class ExperimentFiles:
-    """Kalibr's target file, the two files of detections, and the size of the pictures."""
-
-    target: Path
-    coords: Path
-    successes: Path
-    image_size: tuple[int, int]
-
-
 def calibrate_files(
-    files: ExperimentFiles,
+    target: Path,
+    coords: Path,
+    successes: Path,
     out: Path,
     *,
+    image_size: tuple[int, int],
     recipe: Recipe,
     engine: Engine,
     name: str,
@@ -37,22 +29,22 @@ def calibrate_files(
 ) -> Calibration:
     """Calibrate, and write the result, or why there is none, to ``out``.
 
+    ``target`` is Kalibr's file, ``coords`` and ``successes`` the two files of detections.
     ``name`` is for what the engine leaves on disk; ``progress`` hears how many rollouts are
     done. Raises ``CalibrationError`` if there is no result.
     """
-    target = read_target(files.target)
-    observations = read_observations(files.coords, files.successes, target, files.image_size)
+    observations = read_observations(coords, successes, read_target(target), image_size)
     check_writable(out)
     made_from = provenance(
         recipe=recipe.as_dict(),
         seed=seed,
         inputs={
-            "target": file_hash(files.target),
-            "coords": file_hash(files.coords),
-            "successes": file_hash(files.successes),
+            "target": file_hash(target),
+            "coords": file_hash(coords),
+            "successes": file_hash(successes),
         },
         focal_px=focal_px,
-        image_size=list(files.image_size),
+        image_size=list(image_size),
         **engine.provenance(),
     )
     try:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
-from influx_wrap.formats.rosbag import MAX_TIME_NS, Grey, Kind, write_bag
+from influx_wrap.formats.files import PICTURES, reading
+from influx_wrap.formats.rosbag import MAX_TIME_NS, Kind, write_bag
+from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.observe.stills import PICTURES
 
 PERIOD_NS = 100_000_000
 """Pictures whose names are no times are this far apart: ten a second."""
@@ -31,7 +31,7 @@ class BagCamera:
     source: FrameSource
     times_ns: tuple[int, ...]
 
-    def pictures(self) -> Iterator[tuple[int, str, Grey]]:
+    def pictures(self) -> Iterator[tuple[int, str, Picture]]:
         """(time, topic, picture), one at a time."""
         for index, picture in self.source.frames():
             yield self.times_ns[index], self.topic, picture
@@ -50,7 +50,7 @@ def make_bag(path: Path, kind: Kind, cameras: Sequence[BagCamera], progress: Pro
     """Write the pictures of all cameras by their times."""
     total = sum(len(camera.times_ns) for camera in cameras)
 
-    def in_order() -> Iterator[tuple[str, int, Grey]]:
+    def in_order() -> Iterator[tuple[str, int, Picture]]:
         streams = (camera.pictures() for camera in cameras)
         in_time = merge(*streams, key=lambda item: item[:2])
         for done, (time_ns, topic, picture) in enumerate(in_time, start=1):

@@ -23,10 +23,9 @@ from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration
 from influx_wrap.calibrate.rollouts import run_rollouts
 from influx_wrap.compute.progress import Watch
-from influx_wrap.formats.detections import COORDS, SUCCESSES
 from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.files import check_writable, make_folder, write_text
-from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.formats.kalibr import COORDS, SUCCESSES, read_observations, read_target
 from influx_wrap.formats.kalibr_results import (
     CameraResults,
     KalibrFiles,

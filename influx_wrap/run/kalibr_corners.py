@@ -10,9 +10,9 @@ from pathlib import Path
 
 from influx_wrap.compute.progress import Watch
 from influx_wrap.errors import InputError
-from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES, DetectionSummary
+from influx_wrap.formats.detections import PER_FRAME, DetectionSummary
 from influx_wrap.formats.files import check_writable, make_folder, writing
-from influx_wrap.formats.kalibr import read_target
+from influx_wrap.formats.kalibr import COORDS, SUCCESSES, read_target
 from influx_wrap.model.target import Target
 from influx_wrap.observe.bags import BagFrames, Excerpt
 from influx_wrap.observe.footage import detect_footage

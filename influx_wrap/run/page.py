@@ -8,7 +8,7 @@ files are gone, or are not those of the record any more, is shown without.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,7 @@ from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
-from influx_wrap.formats import experiment as files
-from influx_wrap.formats.experiment import read_experiment
+from influx_wrap.formats.experiment import EXPERIMENT, FILES, read_experiment
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
 from influx_wrap.formats.poses import POSES, read_poses
@@ -79,8 +78,10 @@ def write_report(
     """
     tasks = _tasks(workspace, data)
     shown: dict[str, _Shown] = {}
-    work = (
-        _here(tasks) if processes == 1 or len(tasks) <= FEW else parallel(_work, tasks, processes)
+    work: Generator[tuple[_Task, _Shown | WorkerDied], None, None] = (
+        ((task, _work(task)) for task in tasks)
+        if processes == 1 or len(tasks) <= FEW
+        else parallel(_work, tasks, processes)
     )
     with closing(work) as finished:
         for task, answer in finished:
@@ -123,7 +124,7 @@ def _tasks(workspace: Workspace, data: Path | None) -> list[_Task]:
     tasks = []
     for name in sorted(records, key=by_number):
         beside = workspace.data(name)
-        recorded = data is not None and (data / name / files.EXPERIMENT).exists()
+        recorded = data is not None and (data / name / EXPERIMENT).exists()
         folder = data / name if data is not None and recorded else beside
         tasks.append(_Task(name, records[name], folder, beside))
     return tasks
@@ -135,11 +136,6 @@ def _settings(workspace: Workspace) -> LensSettings | None:
         return read_lens_settings(workspace.plan)
     except InputError:
         return None
-
-
-def _here(tasks: Iterable[_Task]) -> Generator[tuple[_Task, _Shown | WorkerDied], None, None]:
-    for task in tasks:
-        yield task, _work(task)
 
 
 def _work(task: _Task) -> _Shown:
@@ -180,9 +176,9 @@ def _unreadable(task: _Task, reason: str) -> _Shown:
 
 def _seen(task: _Task, record: CellRecord) -> Seen | str:
     """The corners of an experiment, or a sentence that says why they are not known."""
-    if not (task.folder / files.EXPERIMENT).exists():
+    if not (task.folder / EXPERIMENT).exists():
         return "The experiment's files are not here: residuals and coverage are not known."
-    for name in (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES):
+    for name in FILES:
         stated = record.provenance["inputs"].get(name)
         with suppress(InputError):
             if stated is not None and file_hash(task.folder / name) != stated:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.progress import Progress
-from influx_wrap.formats import experiment as files
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
-from influx_wrap.formats.experiment import write_experiment
+from influx_wrap.formats.experiment import FILES, TRUTH, write_experiment
 from influx_wrap.formats.files import file_hash, write_json
 from influx_wrap.formats.recording import Recording, read_recording
 from influx_wrap.formats.recording_truth import RecordingTruth, read_recording_truth
@@ -105,7 +104,7 @@ def _truth_of_views(truth: RecordingTruth, observations: Observations) -> Truth:
 def _made_from(
     recording: Recording, setting: Setting, plan: Plan, out: Path
 ) -> dict[str, str | None]:
-    truth = recording.folder / files.TRUTH
+    truth = recording.folder / TRUTH
     return {
         "detections": file_hash(out / DETECTIONS / SUMMARY),
         "lens": plan.lens.name,
@@ -116,6 +115,5 @@ def _made_from(
 
 
 def _is_made(out: Path, made_from: Mapping[str, str | None]) -> bool:
-    names = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES)
-    is_complete = all((out / name).exists() for name in names)
+    is_complete = all((out / name).exists() for name in FILES)
     return is_complete and is_made_from(out / MADE_FROM, made_from)

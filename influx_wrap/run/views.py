@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
-    COORDS,
-    SUCCESSES,
-    TARGET,
     DetectionSummary,
     read_summary,
 )
 from influx_wrap.formats.files import make_folder, read_json, write_json
 from influx_wrap.formats.kalibr import (
+    COORDS,
+    SUCCESSES,
+    TARGET,
     read_observations,
     read_target,
     write_observations,
     write_target,
 )
+from influx_wrap.model.arrays import Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.words import counted, size_text
 from influx_wrap.observe.coverage import (
@@ -44,7 +45,7 @@ from influx_wrap.observe.coverage import (
     assess_coverage,
     name_parts,
 )
-from influx_wrap.observe.frames import FrameSource, Picture, TruncatedInput
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.keyframes import Keyframes, Reason, choose_keyframes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.keyframes_figure import (
@@ -69,7 +70,7 @@ LEFT_OUT = {
 
 
 @dataclass(frozen=True, eq=False)
-class Views:
+class ChosenViews:
     """What was chosen of a recording; ``observations`` are those of the chosen frames."""
 
     summary: DetectionSummary
@@ -84,7 +85,7 @@ class Views:
         return {text: found[reason] for reason, text in LEFT_OUT.items() if found[reason]}
 
 
-def choose_views(detections: Path) -> Views:
+def choose_views(detections: Path) -> ChosenViews:
     """The views worth keeping of the recording in a folder of detections."""
     summary = read_summary(detections)
     seen = _read_all(detections, summary)
@@ -93,10 +94,10 @@ def choose_views(detections: Path) -> Views:
     except InputError as error:
         raise InputError(f"{detections}: {error}") from None
     coverage = assess_coverage(chosen.uv, chosen.valid, chosen.target, chosen.image_size)
-    return Views(summary, keyframes, chosen, coverage)
+    return ChosenViews(summary, keyframes, chosen, coverage)
 
 
-def write_views(views: Views, footage: Path, out: Path, progress: Progress) -> str | None:
+def write_views(views: ChosenViews, footage: Path, out: Path, progress: Progress) -> str | None:
     """Write the chosen frames' observations in Kalibr's files, and show them beside these.
 
     Returns as ``show_views`` does.
@@ -108,7 +109,7 @@ def write_views(views: Views, footage: Path, out: Path, progress: Progress) -> s
     return show_views(views, footage, out, progress)
 
 
-def show_views(views: Views, footage: Path, out: Path, progress: Progress) -> str | None:
+def show_views(views: ChosenViews, footage: Path, out: Path, progress: Progress) -> str | None:
     """Draw the figures, and write ``keyframes.json``.
 
     ``footage`` is where the recording is now. Returns why there is no contact sheet, or
@@ -217,7 +218,7 @@ def _pictures(
                 progress(index + 1, last + 1)
 
 
-def _as_json(views: Views) -> dict[str, object]:
+def _as_json(views: ChosenViews) -> dict[str, object]:
     """``keyframes.json``."""
     summary, keyframes, coverage = views.summary, views.keyframes, views.coverage
     return {

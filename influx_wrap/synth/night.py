@@ -30,8 +30,6 @@ from influx_wrap.synth.motion import FPS, SHUTTER
 from influx_wrap.synth.night_kernels import add_glows, develop_dark
 from influx_wrap.synth.render import MOST_EXPOSURES, SHARP_PX
 
-Picture = NDArray[np.uint8]
-
 LED_BGR = (0.06, 0.10, 1.0)
 LAMPS_BGR = ((0.55, 0.85, 1.0), (1.0, 1.0, 1.0), (0.35, 0.72, 1.0))
 
@@ -222,7 +220,7 @@ def render_night(
     frame: int,
     led: FloatArray,
     rng: np.random.Generator,
-) -> Picture:
+) -> NDArray[np.uint8]:
     """Picture (H, W, 3), blue first, of a frame with the glows (n, 12) of a lit LED, or (0, 12).
 
     All randomness is from ``rng``, which should be one of the frame's own.
@@ -241,11 +239,13 @@ def render_night(
             u0, v0, u1, v1 = _bounds(group, image_size)
             if u0 < u1 and v0 < v1:
                 light = night_light(options, image_size, everything, u0, v0, (v1 - v0, u1 - u0))
-                picture[v0:v1, u0:u1] = develop(light, options, rng)
+                picture[v0:v1, u0:u1] = develop_night(light, options, rng)
     return picture
 
 
-def develop(light: FloatArray, options: NightOptions, rng: np.random.Generator) -> Picture:
+def develop_night(
+    light: FloatArray, options: NightOptions, rng: np.random.Generator
+) -> NDArray[np.uint8]:
     """Linear light, with the sensor's noise, as a picture of the same shape."""
     if options.noise > 0:
         light = light + _noise(light, options) * rng.standard_normal(light.shape)

@@ -23,7 +23,7 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
-from influx_wrap.run.campaign import pack, run_campaign, work_on_parcel
+from influx_wrap.run.campaign import pack_job, run_campaign, work_on_parcel
 from influx_wrap.run.cell import CellOutcome
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.workspace import Workspace
@@ -145,7 +145,7 @@ def test_recorded_experiments_travel(
 def test_a_parcel_needs_no_common_disk(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "run")
     (simulated,) = jobs_of("z0f9", workspace)
-    (there,), made = work_on_parcel(pack(simulated))
+    (there,), made = work_on_parcel(pack_job(simulated))
     assert not workspace.root.exists()
     assert there.record.result is not None
     folder = tmp_path / "data" / "z0f9"
@@ -153,7 +153,7 @@ def test_a_parcel_needs_no_common_disk(tmp_path: Path) -> None:
     for name, data in made.items():
         (folder / name).write_bytes(data)
     (recorded,) = recorded_jobs(folder.parent, "canon17", "all", [BATCH], 0, workspace)
-    parcel = pack(recorded)
+    parcel = pack_job(recorded)
     shutil.rmtree(folder)
     (again,), nothing = work_on_parcel(parcel)
     assert not nothing

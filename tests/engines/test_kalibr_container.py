@@ -12,7 +12,7 @@ import requests
 from docker import errors
 
 from influx_wrap.engines import kalibr
-from influx_wrap.engines.kalibr import COMMAND, KalibrContainer, Run, RunFailed, docker_client
+from influx_wrap.engines.kalibr import COMMAND, KalibrContainer, KalibrRun, RunFailed, docker_client
 from influx_wrap.errors import InputError
 
 EXITED = {"Status": "exited", "ExitCode": 0, "OOMKilled": False}
@@ -92,17 +92,19 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Run:
+def asked(tmp_path: Path) -> KalibrRun:
     report = tmp_path / "rollout-000"
     report.mkdir()
-    return Run(("--a", "b c"), report / "kalibr.log", tmp_path, report, {"INFLUX_SEED": "5"}, "7\n")
+    return KalibrRun(
+        ("--a", "b c"), report / "kalibr.log", tmp_path, report, {"INFLUX_SEED": "5"}, "7\n"
+    )
 
 
-def drive(client: FakeClient, run: Run, timeout_s: float = 60.0) -> None:
+def drive(client: FakeClient, run: KalibrRun, timeout_s: float = 60.0) -> None:
     KalibrContainer("kalibr:1", client).run(run, timeout_s, threading.Event())
 
 
-def test_how_it_is_made(asked: Run, tmp_path: Path) -> None:
+def test_how_it_is_made(asked: KalibrRun, tmp_path: Path) -> None:
     client = FakeClient(RUNNING, RUNNING, EXITED)
     drive(client, asked)
     (container,) = client.made
@@ -128,7 +130,7 @@ def test_how_it_is_made(asked: Run, tmp_path: Path) -> None:
     ("entrypoint", "kept"),
     [(None, []), (["start-up"], ["start-up"]), (["/bin/sh", "-c", "exec bash"], [])],
 )
-def test_entry_points(asked: Run, entrypoint: list[str] | None, kept: list[str]) -> None:
+def test_entry_points(asked: KalibrRun, entrypoint: list[str] | None, kept: list[str]) -> None:
     client = FakeClient(EXITED, entrypoint=entrypoint)
     drive(client, asked)
     made = client.made[0].settings["entrypoint"]
@@ -150,14 +152,14 @@ def test_entry_points(asked: Run, entrypoint: list[str] | None, kept: list[str])
         ([RUNNING, requests.exceptions.ConnectionError("refused")], "lost the container engine"),
     ],
 )
-def test_bad_endings(asked: Run, states: list[Any], reason: str) -> None:
+def test_bad_endings(asked: KalibrRun, states: list[Any], reason: str) -> None:
     client = FakeClient(*states)
     with pytest.raises(RunFailed, match=reason):
         drive(client, asked)
     assert client.present == []
 
 
-def test_hang(asked: Run) -> None:
+def test_hang(asked: KalibrRun) -> None:
     client = FakeClient(RUNNING)
     with pytest.raises(RunFailed, match=r"did not end within 0\.05 s"):
         drive(client, asked, timeout_s=0.05)
@@ -166,7 +168,7 @@ def test_hang(asked: Run) -> None:
     assert "last words" in asked.log.read_text()
 
 
-def test_stopped_in_the_middle(asked: Run) -> None:
+def test_stopped_in_the_middle(asked: KalibrRun) -> None:
     client = FakeClient(RUNNING)
     stop = threading.Event()
     failures: list[str] = []
@@ -188,7 +190,7 @@ def test_stopped_in_the_middle(asked: Run) -> None:
     assert client.present == []
 
 
-def test_not_started(asked: Run) -> None:
+def test_not_started(asked: KalibrRun) -> None:
     client = FakeClient(EXITED)
     client.start_error = errors.NotFound("exec: /bin/sh: no such file")
     with pytest.raises(RunFailed, match="could not be started: exec"):
@@ -199,7 +201,7 @@ def test_not_started(asked: Run) -> None:
         drive(client, asked)
 
 
-def test_removal_is_tried_again(asked: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_removal_is_tried_again(asked: KalibrRun, caplog: pytest.LogCaptureFixture) -> None:
     client = FakeClient(EXITED)
     client.busy_removals = 2
     drive(client, asked)
@@ -210,13 +212,13 @@ def test_removal_is_tried_again(asked: Run, caplog: pytest.LogCaptureFixture) ->
     assert "docker rm --force 0000" in caplog.text
 
 
-def test_leftovers(asked: Run, tmp_path: Path) -> None:
+def test_leftovers(asked: KalibrRun, tmp_path: Path) -> None:
     client = FakeClient(EXITED)
     client.busy_removals = 6
     drive(client, asked)
     other = tmp_path / "other"
     other.mkdir()
-    drive(client, Run((), tmp_path / "log", other))
+    drive(client, KalibrRun((), tmp_path / "log", other))
     assert len(client.present) == 2
     KalibrContainer("kalibr:1", client).sweep(tmp_path)
     assert [c.settings["mounts"][0]["Source"] for c in client.present] == [str(other)]

@@ -8,7 +8,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats import json_stream
-from influx_wrap.formats.json_stream import Constant, JsonStream, open_json
+from influx_wrap.formats.json_stream import BareConstant, JsonStream, open_json
 
 TEXT = """{ "a" : {"x": 1, "x": [1.5, null, true, {"y": "z"}]},
   "ü\\u00fc\\n": {}, "b"\t:\r\n{"u": -0.0e-3 , "v": "€" } } \n"""
@@ -94,7 +94,7 @@ def test_places(tmp_path: Path) -> None:
 def test_constants_are_kept_for_the_caller_to_name(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a": {"b": NaN, "c": [-Infinity]}}')
-    nan, infinity = Constant("NaN"), Constant("-Infinity")
+    nan, infinity = BareConstant("NaN"), BareConstant("-Infinity")
     assert read(path) == [("a", [("b", nan), ("c", [infinity])])]
 
 

@@ -313,12 +313,6 @@ def test_mistakes_of_a_flight(tmp_path: Path, values: dict[str, object], words: 
 
 def test_what_a_flights_truth_tells() -> None:
     answer = flight_truth()
-    assert answer.first_frames.tolist() == [24, 79, 113]
-    np.testing.assert_array_equal(answer.first_uv, answer.lit_uv[[0, 2, 3]])
-    assert [answer.flash_at(frame) for frame in (23, 24, 25, 79, 114)] == [None, 0, 0, 1, 2]
-    np.testing.assert_array_equal(answer.uv_at(114), answer.lit_uv[4])
-    with pytest.raises(InputError, match="not lit in frame 26"):
-        answer.uv_at(26)
     centre_m, unit_m = np.array([1.0, 2.0, 3.0]), 7.5
     truth = answer.of_readings([2, 0], centre_m, unit_m, corner_px=0.2)
     seen = (truth.target_points @ truth.rotations[0].T + truth.translations[0]) * unit_m

@@ -19,8 +19,8 @@ from influx_wrap.formats import submission_scan
 from influx_wrap.formats.manifest import Video
 from influx_wrap.formats.submission import (
     MAX_BYTES,
-    find_faults,
     read_submission,
+    submission_faults,
     summarise,
     validate_submission,
     write_submission,
@@ -72,7 +72,7 @@ def test_valid(path: Path, kind: str, indent: int | None, ascii_only: bool) -> N
             "b": (2, 1),
         }
         assert (summary.frames, summary.predicted) == (5, 3)
-        assert find_faults(path, manifest) == []
+        assert submission_faults(path, manifest) == []
         found = read_submission(path, manifest)
         assert summarise(found) == summary
     clip = found.videos["clip é"]
@@ -352,7 +352,7 @@ def refused_everywhere(path: Path, words: str, manifest: dict[str, Video] | None
     message.encode()
     with pytest.raises(InputError, match=re.escape(message)):
         read_submission(path, manifest)
-    assert find_faults(path, manifest)[0] == message
+    assert submission_faults(path, manifest)[0] == message
 
 
 @pytest.mark.parametrize("fault", NOT_JSON)
@@ -386,7 +386,7 @@ def test_no_file(tmp_path: Path) -> None:
         validate_submission(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         read_submission(tmp_path / "none.json")
-    assert find_faults(tmp_path) == [f"{tmp_path} is a folder, a file is needed."]
+    assert submission_faults(tmp_path) == [f"{tmp_path} is a folder, a file is needed."]
 
 
 def test_too_many_videos(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,17 +405,17 @@ def test_many_faults(path: Path) -> None:
     whole["c"] = {str(k): {"fx": 1} for k in range(100)}
     del whole["b"]
     path.write_text(json.dumps(whole, indent=1))
-    faults = find_faults(path, MANIFEST)
+    faults = submission_faults(path, MANIFEST)
     assert len(faults) == 50
     words = ["method_name must", "version must", "frame 1 must be", '"01" is not', "fx is missing"]
     words += ['"c" is not in the manifest', "frame 0: fy is missing", "frame 1: fy is missing"]
     for fault, expected in zip(faults[:4] + faults[5:], words[:4] + words[5:], strict=False):
         assert expected in fault
     assert words[4] in faults[4]
-    assert 'video "b" of the manifest is missing' in find_faults(path, MANIFEST, 1000)[-1]
+    assert 'video "b" of the manifest is missing' in submission_faults(path, MANIFEST, 1000)[-1]
     # Behind what is not JSON nothing can be said.
     path.write_bytes(replace('"fx": 2000.0', '"fx": -1').replace(b'"b"', b"b"))
-    faults = find_faults(path, MANIFEST)
+    faults = submission_faults(path, MANIFEST)
     assert len(faults) == 2
     assert "fx must be above 0" in faults[0]
     assert "this is not JSON" in faults[1]
@@ -480,7 +480,7 @@ def test_random_damage(path: Path) -> None:
         path.write_bytes(data)
         expected = is_valid(data, MANIFEST)
         accepted += expected
-        assert (not find_faults(path, MANIFEST)) == expected, data
+        assert (not submission_faults(path, MANIFEST)) == expected, data
     assert 50 < accepted < 500
 
 

@@ -14,7 +14,7 @@ from influx_wrap.synth.night import (
     LED_BGR,
     NightOptions,
     OtherLights,
-    develop,
+    develop_night,
     led_glows,
     night_light,
     other_lights,
@@ -148,7 +148,7 @@ def test_photons_make_bright_light_noisier() -> None:
     options, rng = NightOptions(noise=3), np.random.default_rng(0)
     deviation = []
     for light in (0.01, 0.2, 0.8):
-        levels = develop(np.full((200, 200, 3), light), options, rng).astype(float)
+        levels = develop_night(np.full((200, 200, 3), light), options, rng).astype(float)
         linear = np.vectorize(to_light)(np.arange(256))[levels.astype(int)]
         deviation.append(linear.std())
     assert deviation[0] < deviation[1] < deviation[2]

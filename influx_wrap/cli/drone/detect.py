@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from influx_wrap.cli.options import PATH, jobs_option, number
+from influx_wrap.cli.options import PATH, jobs_option, number_option
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.flight.detect import FLASHES_PNG, detect_flight
@@ -26,20 +26,13 @@ NAMED = 10
 @click.command("detect")
 @click.argument("video", type=PATH)
 @click.option("--out", type=PATH, required=True, help="Folder of the flight.")
-@click.option(
-    "--flash-s",
-    type=number(above=0),
-    default=FLASH_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long the LED is on.",
-)
-@click.option(
+@number_option("--flash-s", FLASH_S, "How long the LED is on.", above=0, metavar="SECONDS")
+@number_option(
     "--fps",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default="what the video says",
-    help="Frames per second; needed for a folder of pictures.",
+    None,
+    "Frames per second; needed for a folder of pictures.",
+    above=0,
+    shown="what the video says",
 )
 @jobs_option
 def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int) -> None:

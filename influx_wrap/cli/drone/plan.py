@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from influx_wrap.cli.options import PATH, lens_argument, number, number_option, offset
+from influx_wrap.cli.options import PATH, lens_argument, number_option, offset
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight.mission_files import write_mission_files
@@ -24,34 +24,26 @@ RULES = Rules()
 
 @click.command("plan")
 @lens_argument
-@click.option("--lfl-mm", type=number(above=0), required=True, metavar="NUMBER", help="Zoom.")
-@click.option("--fd-m", type=number(above=0), required=True, metavar="NUMBER", help="Focus.")
-@click.option(
-    "--lat", type=number(), required=True, metavar="DEG", help="Camera's latitude, south negative."
+@number_option("--lfl-mm", None, "Zoom.", above=0, required=True)
+@number_option("--fd-m", None, "Focus.", above=0, required=True)
+@number_option("--lat", None, "Camera's latitude, south negative.", metavar="DEG", required=True)
+@number_option("--lon", None, "Camera's longitude, west negative.", metavar="DEG", required=True)
+@number_option(
+    "--height-m", None, "Camera above the ground.", shown="the camera's in the catalogue"
 )
-@click.option(
-    "--lon", type=number(), required=True, metavar="DEG", help="Camera's longitude, west negative."
-)
-@click.option(
-    "--height-m",
-    type=number(),
-    metavar="NUMBER",
-    show_default="the camera's in the catalogue",
-    help="Camera above the ground.",
-)
-@click.option(
+@number_option(
     "--heading-deg",
-    type=number(),
-    required=True,
+    None,
+    "Where the camera looks: clockwise from true north, as a compass shows.",
     metavar="DEG",
-    help="Where the camera looks: clockwise from true north, as a compass shows.",
+    required=True,
 )
-@click.option(
+@number_option(
     "--tilt-deg",
-    type=number(),
-    required=True,
+    None,
+    "Optical axis to the vertical: 90 is level, less looks up.",
     metavar="DEG",
-    help="Optical axis to the vertical: 90 is level, less looks up.",
+    required=True,
 )
 @click.option(
     "--out",
@@ -62,12 +54,12 @@ RULES = Rules()
 @click.option(
     "--test-flight", is_flag=True, help="Only to the four corners of the picture, to tune the CFL."
 )
-@click.option(
+@number_option(
     "--cfl-mm",
-    type=number(above=0),
-    metavar="NUMBER",
-    show_default="a thin lens's",
-    help="Camera focal length; with --seen or --pixels, the one of that test flight.",
+    None,
+    "Camera focal length; with --seen or --pixels, the one of that test flight.",
+    above=0,
+    shown="a thin lens's",
 )
 @click.option(
     "--seen",
@@ -109,14 +101,14 @@ RULES = Rules()
     f"How long the drone can fly; {RESERVE:.0%} of it is kept in reserve.",
     above=0,
 )
-@click.option(
+@number_option(
     "--home-lat",
-    type=number(),
+    None,
+    "Where the drone takes off and lands.",
     metavar="DEG",
-    show_default="beside the flight",
-    help="Where the drone takes off and lands.",
+    shown="beside the flight",
 )
-@click.option("--home-lon", type=number(), metavar="DEG", help="With --home-lat.")
+@number_option("--home-lon", None, "With --home-lat.", metavar="DEG")
 @click.pass_obj
 def command(
     catalogue: Path | None,

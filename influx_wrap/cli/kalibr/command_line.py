@@ -19,7 +19,6 @@ from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.errors import InputError
 
 MODEL = "pinhole-radtan"
-TOPIC = "/cam0/image_raw"
 HELP_COLUMNS = 80
 
 
@@ -66,7 +65,7 @@ def _said(sentence: str, code: int) -> int:
     return code
 
 
-def number(text: str) -> float:
+def finite(text: str) -> float:
     """A type of option: a finite number."""
     value = float(text)
     if not math.isfinite(value):
@@ -76,7 +75,7 @@ def number(text: str) -> float:
 
 def positive(text: str) -> float:
     """A type of option: a finite number above 0."""
-    value = number(text)
+    value = finite(text)
     if value <= 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return value

@@ -10,18 +10,18 @@ from pathlib import Path
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.cli.kalibr.command_line import (
     MODEL,
-    TOPIC,
     Parser,
     check_camera,
     check_span,
     count,
+    finite,
     note,
-    number,
     positive,
     run,
 )
 from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
+from influx_wrap.formats.kalibr import TOPIC
 from influx_wrap.run.kalibr_cameras import (
     CornerFiles,
     KalibrSettings,
@@ -76,7 +76,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image-height", type=count, metavar="PX", help="with --detection-coords")
     parser.add_argument(
         "--bag-from-to",
-        type=number,
+        type=finite,
         nargs=2,
         metavar=("A", "B"),
         help="seconds of the bag to use, from its first picture on",
@@ -87,7 +87,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mi-tol",
-        type=number,
+        type=finite,
         default=0.2,
         metavar="BITS",
         help="information a view must add to be used (0.2); -1: use all",
@@ -109,14 +109,14 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--init-intrinsics",
-        type=number,
+        type=finite,
         nargs=4,
         metavar=("FX", "FY", "CX", "CY"),
         help="with --init-mode override",
     )
     parser.add_argument(
         "--init-distortion",
-        type=number,
+        type=finite,
         nargs=4,
         metavar=("K1", "K2", "P1", "P2"),
         help="with --init-mode override (zeros)",

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from influx_wrap.cli.kalibr.command_line import (
     MODEL,
-    TOPIC,
     Parser,
     check_camera,
     check_span,
-    number,
+    finite,
     run,
 )
 from influx_wrap.cli.progress import watch
 from influx_wrap.errors import InputError
-from influx_wrap.formats.detections import COORDS, PER_FRAME, SUCCESSES
+from influx_wrap.formats.detections import PER_FRAME
+from influx_wrap.formats.kalibr import COORDS, SUCCESSES, TOPIC
 from influx_wrap.model.words import size_text
 from influx_wrap.run.kalibr_corners import KalibrPictures, detect_corners
 
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument(
         "--from-to",
-        type=number,
+        type=finite,
         nargs=2,
         metavar=("A", "B"),
         help="of a bag the seconds from A to B; of pictures the numbers from A up to before B",

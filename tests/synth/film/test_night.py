@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from benchmarks.nights import TEN, plan
+from benchmarks.nights import TEN, first_rows, lit_rows, plan
 from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import read_flash_rtk
 from influx_wrap.formats.flight_recording import read_flight_recording
@@ -85,7 +85,7 @@ def test_the_led_is_where_and_when_the_truth_says(night: Path, answer: FlightTru
             # The aeroplane's beacon is smaller.
             assert (shown > 120).sum() < 40
         elif lit[number] > 0.5:
-            at = answer.uv_at(number)
+            at = answer.lit_uv[lit_rows(answer)[number]]
             near = np.where(np.hypot(u - at[0], v - at[1]) < 10, np.maximum(shown - 120, 0), 0)
             assert (near > 0).sum() > 100
             found = np.array([(u * near).sum(), (v * near).sum()]) / near.sum()
@@ -117,7 +117,9 @@ def test_the_truth_of_an_experiment_projects_to_the_flashes(answer: FlightTruth)
     truth = answer.of_readings(matched, [10.0, -5.0, 30.0], 12.0, corner_px=0.1)
     posed = truth.target_points @ truth.rotations[0].T + truth.translations[0]
     uv, _ = project(truth.intrinsics, posed)
-    np.testing.assert_allclose(uv, answer.first_uv[answer.reading_flash[matched]], atol=0.05)
+    np.testing.assert_allclose(
+        uv, answer.lit_uv[first_rows(answer)][answer.reading_flash[matched]], atol=0.05
+    )
 
 
 def test_the_same_bytes_whoever_renders(tmp_path: Path) -> None:
