@@ -142,7 +142,8 @@ def _judge(name: str, folder: Path, table: Table) -> bool:
         and max(map(abs, bounds)) <= MOST_BOUNDS
     )
     table.add_row(
-        name, f"{night.lens} {night.cell}", f"{len(truth.flash_point)}", f"{len(errors)}", f"{wrong}",
+        name, f"{night.lens} {night.cell}", f"{len(truth.flash_point)}", f"{len(errors)}",
+        f"{wrong}",
         f"{late}", f"{rms:.3f}", f"{distance.max():.2f}",
         f"{len(matched.usable)} {'right' if is_right else 'WRONG'}", left_over,
         *(f"{bound:+.2f}" for bound in bounds), verdict(passed),
