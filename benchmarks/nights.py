@@ -136,13 +136,14 @@ def _judge(name: str, folder: Path, table: Table) -> bool:
     bounds = [_fx_in_bounds(work, recipe, focal_px) for recipe in RECIPES]
 
     passed = (
-        (len(errors), wrong) == (truth.n_flashes, 0)
+        (len(errors), wrong) == (len(truth.flash_point), 0)
         and rms <= MOST_RMS_PX
         and is_right
         and max(map(abs, bounds)) <= MOST_BOUNDS
     )
     table.add_row(
-        name, f"{night.lens} {night.cell}", f"{truth.n_flashes}", f"{len(errors)}", f"{wrong}",
+        name, f"{night.lens} {night.cell}", f"{len(truth.flash_point)}", f"{len(errors)}",
+        f"{wrong}",
         f"{late}", f"{rms:.3f}", f"{distance.max():.2f}",
         f"{len(matched.usable)} {'right' if is_right else 'WRONG'}", left_over,
         *(f"{bound:+.2f}" for bound in bounds), verdict(passed),

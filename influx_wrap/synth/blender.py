@@ -39,6 +39,9 @@ from influx_wrap.model.target import Target
 from influx_wrap.synth.blender_camera import camera_program
 from influx_wrap.synth.render import RenderOptions, sheet_cells
 
+SPHERE_RADIUS_M = 0.02
+"""Of the sphere that stands for the drone's LED."""
+
 _FINE = 16
 
 
@@ -84,12 +87,16 @@ class BlenderRenderer:
                 [options.black, options.white],
                 is_white,
             )
-            things = scene.camera, self._board
+            self._sphere_m, faces = _sphere(SPHERE_RADIUS_M)
+            self._sphere = _new_object(
+                bpy, len(self._sphere_m), faces, [255.0], np.zeros(len(faces), dtype=bool)
+            )
+            things = scene.camera, self._board, self._sphere
             for thing in things:
                 scene.collection.objects.link(thing)
         self._scene = scene
         owned = [scene, scene.world, *things, *(t.data for t in things)]
-        owned += self._board.data.materials
+        owned += [m for t in things[1:] for m in t.data.materials]
         # Blender keeps its data until told otherwise; at exit it clears up by itself.
         weakref.finalize(self, bpy.data.batch_remove, owned).atexit = False
 
@@ -105,20 +112,34 @@ class BlenderRenderer:
         if not rotation[:, 2] @ translation < 0:
             raise InputError("the board shows its back to the camera; turn it to face the camera.")
         corners = self._corners_m @ rotation[:, :2].T + translation
-        light = self._light(corners)
+        light = self._light(self._board, corners, self._options.background)
         return _develop(light, self._options, rng)
 
-    def _light(self, points: FloatArray) -> NDArray[np.float32]:
-        """Brightness (H, W) of 255 with the board's corners at ``points`` (N, 3) in camera
-        space."""
+    def render_sphere(
+        self, point: ArrayLike, rng: np.random.Generator | None = None
+    ) -> NDArray[np.uint8]:
+        """Picture (H, W, 3), red first, of a red sphere around ``point`` (3,) in camera space,
+        in metres, before a white background: a drone's LED as the paper renders it."""
+        points = self._sphere_m + np.asarray(point, dtype=float)
+        covered = self._light(self._sphere, points, background=0.0)[..., None] / 255
+        red, white = np.array([1, 0, 0]), np.ones(3)
+        return _develop(
+            self._options.white * (covered * red + (1 - covered) * white), self._options, rng
+        )
+
+    def _light(self, thing: Any, points: FloatArray, background: float) -> NDArray[np.float32]:
+        """Brightness (H, W) of 255 with only ``thing`` in the scene, its vertices (N, 3) at
+        ``points`` in camera space."""
         if not np.isfinite(points).all():
             raise InputError("a pose has a number that is not finite; nothing can be rendered.")
         # Blender's camera looks along -z, with y up.
         points = points * (1.0, -1.0, -1.0)
-        self._board.data.vertices.foreach_set("co", points.astype(np.float32).ravel())
-        self._board.data.update()
+        thing.data.vertices.foreach_set("co", points.astype(np.float32).ravel())
+        thing.data.update()
+        for other in (self._board, self._sphere):
+            other.hide_render = other is not thing
         world = self._scene.world.node_tree.nodes["Background"]
-        world.inputs["Color"].default_value = (*[self._options.background / 255] * 3, 1.0)
+        world.inputs["Color"].default_value = (*[background / 255] * 3, 1.0)
 
         width, height = self._image_size
         margin = 2 * self._options.reach_px
@@ -251,6 +272,18 @@ def _cell_faces(shape: tuple[int, ...]) -> IntArray:
     rows, columns = shape
     first = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
     return np.stack([first, first + 1, first + columns + 2, first + columns + 1], axis=1)
+
+
+def _sphere(radius_m: float) -> tuple[FloatArray, IntArray]:
+    """Vertices (N, 3) and faces (F, 3) of a sphere, within 0.02 % of its radius."""
+    import bmesh
+
+    sphere = bmesh.new()
+    bmesh.ops.create_icosphere(sphere, subdivisions=6, radius=radius_m)
+    vertices = np.array([vertex.co for vertex in sphere.verts], dtype=float)
+    faces = np.array([[v.index for v in face.verts] for face in sphere.faces])
+    sphere.free()
+    return vertices, faces
 
 
 def _blur(light: NDArray[np.float32], options: RenderOptions) -> NDArray[np.float32]:

@@ -164,7 +164,7 @@ def test_a_board_and_a_night(small: Invoke, tmp_path: Path) -> None:
     ]  # fmt: skip
     truth = read_flight_truth(folder)
     assert truth is not None
-    assert (truth.n_flashes, len(truth.reading_point), truth.rtk_ball_m) == (23, 24, 0.01)
+    assert (len(truth.flash_point), len(truth.reading_point), truth.rtk_ball_m) == (23, 24, 0.01)
     assert int((truth.flash_point < 0).sum()) == 1
     settings = json.loads((tmp_path / "s" / "simulation.json").read_text())
     assert settings["night"]["night"]["halo_px"] == 20

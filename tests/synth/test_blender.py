@@ -119,12 +119,34 @@ def test_beyond_the_fold_is_background() -> None:
     assert (picture[valid] != 77).mean() > 0.9
 
 
+def test_the_sphere_is_a_red_disc_around_its_projection() -> None:
+    renderer = BlenderRenderer(SMALL_CAMERA, SMALL, BOARD, RenderOptions(white=250), samples=64)
+    point = np.array([-0.05, 0.03, 0.2])
+    picture = renderer.render_sphere(point)
+    assert picture.shape == (64, 96, 3)
+    assert picture[0, 0].tolist() == [250] * 3
+    covered = 1 - picture[..., 1] / 250
+    assert (picture[..., 0] == 250).all()
+    # A fine sphere of points, its outline filled.
+    direction = np.random.default_rng(0).normal(size=(200_000, 3))
+    surface = point + 0.02 * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    uv, _ = project(SMALL_CAMERA, surface)
+    outline = cv2.convexHull(uv.astype(np.float32))[:, 0].astype(float)
+    ends = np.roll(outline, -1, axis=0)
+    cross = outline[:, 0] * ends[:, 1] - outline[:, 1] * ends[:, 0]
+    centroid = ((outline + ends) * cross[:, None]).sum(axis=0) / (3 * cross.sum())
+    assert covered.sum() == pytest.approx(abs(cross.sum()) / 2, rel=0.01)
+    rows, columns = np.mgrid[:64, :96]
+    found = [(covered * axis).sum() / covered.sum() for axis in (columns, rows)]
+    np.testing.assert_allclose(found, centroid, atol=0.02)
+
+
 def test_mistakes_are_named() -> None:
     renderer = BlenderRenderer(SMALL_CAMERA, SMALL, BOARD, RenderOptions(), samples=1)
     with pytest.raises(InputError, match="shows its back"):
         renderer.render(np.eye(3), [0, 0, 1.0])
     with pytest.raises(InputError, match="finite"):
-        renderer.render(np.diag([1.0, -1, -1]), [0, 0, np.inf])
+        renderer.render_sphere([0, np.nan, 1.0])
     with pytest.raises(InputError, match="at least one sample"):
         BlenderRenderer(SMALL_CAMERA, SMALL, BOARD, RenderOptions(), samples=0)
 

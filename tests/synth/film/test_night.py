@@ -61,7 +61,7 @@ def test_a_recording_of_a_flight(night: Path, answer: FlightTruth) -> None:
     assert (recording.lens, recording.camera, recording.cell) == ("canon17", "tiny", "z0f9")
     assert (recording.lfl_mm, recording.fd_m) == pytest.approx((cell.lfl_mm, cell.fd_m))
     assert recording.footage.name == "clip.mp4"
-    assert (answer.n_flashes, len(answer.reading_flash)) == (24, 24)
+    assert (len(answer.flash_point), len(answer.reading_flash)) == (24, 24)
     assert answer.reading_flash.tolist().count(-1) == 1
     assert answer.flash_point.tolist().count(-1) == 1
     read = answer.reading_flash[answer.reading_flash >= 0]
@@ -149,7 +149,9 @@ def test_a_cell_with_a_board_is_not_flown() -> None:
 def test_ten_nights_are_unlike_each_other() -> None:
     films = {name: plan(night, TINY) for name, night in TEN.items()}
     assert len({(one.simulation.lens, one.simulation.cell.name) for one in films.values()}) == 10
-    counts = {name: (one.truth().n_flashes, len(one.readings.stop)) for name, one in films.items()}
+    counts = {
+        name: (len(one.truth().flash_point), len(one.readings.stop)) for name, one in films.items()
+    }
     assert counts.pop("missed") == (23, 24)
     assert counts.pop("extra") == (25, 24)
     assert set(counts.values()) == {(24, 24)}
