@@ -103,6 +103,18 @@ def test_arrays_are_pictures() -> None:
     assert iw.detect([blank, pictures[0]], GRID).observations.view_ids.tolist() == [1]
 
 
+def test_a_truncated_clip_is_read_up_to_the_damage(tmp_path: Path) -> None:
+    whole = write_clip(tmp_path / "whole.mkv", [picture(seed) for seed in range(30)])
+    data = whole.read_bytes()
+    (tmp_path / "cut.mkv").write_bytes(data[: len(data) // 2])
+    complete, cut = (iw.detect(tmp_path / name, GRID) for name in ("whole.mkv", "cut.mkv"))
+    assert complete.truncated is None
+    assert cut.truncated
+    n = len(cut.counts)
+    assert 5 < n < 30
+    np.testing.assert_array_equal(cut.counts, complete.counts[:n])
+
+
 @pytest.mark.parametrize(
     ("pictures", "message"),
     [

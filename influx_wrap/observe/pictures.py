@@ -24,7 +24,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, Target
 from influx_wrap.observe.detection import Detection
 from influx_wrap.observe.footage import BoardTarget, detect_usable
-from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 
@@ -39,12 +39,14 @@ class Detections:
     counts        (F,) how many corners each frame shows
     is_stills     whether the frames are separate photographs, not a video
     ambiguous     frames that show the target more than once, which are not used
+    truncated     why the recording could not be read to its end; None if it could
     """
 
     observations: Observations
     counts: IntArray
     is_stills: bool
     ambiguous: tuple[int, ...]
+    truncated: str | None = None
 
     def keyframes(self) -> Observations:
         """What to calibrate with: one sharp frame per pose of a video, all photographs.
@@ -65,7 +67,8 @@ def detect(
     jobs      how many pictures are looked at at once; all cores unless given
     progress  hears how many frames of how many are done
 
-    Raises ``InputError`` if the target is in none of them.
+    A damaged recording is read up to the damage, which ``truncated`` of the answer tells. Raises
+    ``InputError`` if the target is in none of the frames.
 
     Example:
         seen = iw.detect("clip.mov", iw.read_target("target.yaml"))
@@ -79,7 +82,9 @@ def detect(
     else:
         source, is_stills = _Arrays(pictures), True
     counts, ambiguous, uv, valid, seen = [], [], [], [], []
-    for index, detection in _looked_at(source, target, jobs or os.cpu_count() or 1):
+    truncated: list[TruncatedInput] = []
+    readable = _until_damage(source, truncated)
+    for index, detection in _looked_at(readable, target, jobs or os.cpu_count() or 1):
         counts.append(0 if detection is None else int(detection.found.sum()))
         if detection is None:
             ambiguous.append(index)
@@ -89,6 +94,8 @@ def detect(
             uv.append(np.where(detection.found[:, None], detection.uv, 0.0))
         if progress is not None:
             progress(len(counts), source.n_frames)
+    if not seen and truncated:
+        raise truncated[0]
     if not seen:
         raise InputError(
             f"{source.path}: the target is in none of the {len(counts)} frames. Is it the right "
@@ -97,18 +104,28 @@ def detect(
     observations = Observations(
         target, np.array(uv), np.array(valid), source.image_size, np.array(seen)
     )
-    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous))
+    problem = truncated[0].problem if truncated else None
+    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous), problem)
+
+
+def _until_damage(
+    source: FrameSource, truncated: list[TruncatedInput]
+) -> Iterator[tuple[int, Picture]]:
+    """The frames of a recording as far as they are readable; what ends them early is added."""
+    try:
+        yield from source.frames()
+    except TruncatedInput as error:
+        truncated.append(error)
 
 
 def _looked_at(
-    source: FrameSource, target: BoardTarget, jobs: int
+    frames: Iterator[tuple[int, Picture]], target: BoardTarget, jobs: int
 ) -> Iterator[tuple[int, Detection | None]]:
     """(index, detection) of all frames in order, None of an ambiguous one; few are under way."""
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
         with ThreadPoolExecutor(jobs) as pool:
-            frames = iter(source.frames())
 
             def start(n: int) -> list[tuple[int, Future[Detection | None]]]:
                 return [
