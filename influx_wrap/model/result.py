@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -112,6 +112,35 @@ class ProjectionUncertainty:
         return cls(**{f"{name}_px": value for name, value in data.items()})
 
 
+Grade = Literal["good", "usable with care", "do not use"]
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Whether a calibration is to be trusted, in words.
+
+    reasons    why it is not simply good, each a clause with its number; none if it is
+    film_next  what to film, or to mend, to make it better; may be empty
+    """
+
+    grade: Grade
+    reasons: tuple[str, ...] = ()
+    film_next: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Grade and reasons as one line: "usable with care because ..."."""
+        because = f" because {'; '.join(self.reasons)}" if self.reasons else ""
+        return f"{self.grade}{because}"
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Assessment:
+        """From plain data."""
+        if data["grade"] not in get_args(Grade):
+            raise ValueError(f"there is no grade {data['grade']!r}")
+        return cls(data["grade"], tuple(data["reasons"]), tuple(data["film_next"]))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CalibrationResult:
     """Intrinsics with their uncertainty, and how they came about.
@@ -124,6 +153,7 @@ class CalibrationResult:
     stages                intrinsics after each stage
     corner_sigma_px       estimated noise of a corner, per axis
     bow_m                 shape of the board if it was estimated
+    assessment            whether it is to be trusted; None if nobody judged it
     engine                what an engine other than our own says of its work
     """
 
@@ -140,6 +170,7 @@ class CalibrationResult:
     corner_sigma_px: float
     bow_m: tuple[float, ...] | None
     warnings: tuple[str, ...]
+    assessment: Assessment | None = None
     engine: Mapping[str, Any] | None = None
 
     @property
@@ -170,6 +201,7 @@ class CalibrationResult:
             "projection_uncertainty_px": self.projection_uncertainty.as_dict(),
             "corner_sigma_px": self.corner_sigma_px,
             "bow_m": None if self.bow_m is None else list(self.bow_m),
+            "verdict": None if self.assessment is None else asdict(self.assessment),
             "warnings": list(self.warnings),
             "residuals": asdict(self.residuals),
             "views": {
@@ -190,6 +222,7 @@ class CalibrationResult:
     def from_dict(cls, data: Mapping[str, Any]) -> CalibrationResult:
         """From the plain data of a ``result.json``."""
         stages, bow_m = dict(data["stages"]), data["bow_m"]
+        verdict = data.get("verdict")
         focal_px = stages.pop("focal_px")
         width, height = data["image_size"]
         covariance = np.array(data["covariance"], dtype=float)
@@ -211,6 +244,7 @@ class CalibrationResult:
             corner_sigma_px=data["corner_sigma_px"],
             bow_m=None if bow_m is None else tuple(bow_m),
             warnings=tuple(data["warnings"]),
+            assessment=None if verdict is None else Assessment.from_dict(verdict),
             engine=data.get("engine"),
         )
 
