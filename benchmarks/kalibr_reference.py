@@ -34,7 +34,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, PointCloud, Target
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "kalibr_reference"
-RECIPE_OF_MODE = {"default": "stock", "fixed_point": "influx"}
+RECIPE_OF_MODE = {"default": "stock", "fixed_point": "paper"}
 MOVED_BOUNDS = 0.1
 
 VIEWS_APART = 3

@@ -1,9 +1,9 @@
 """All views at once: the maximum-likelihood answer, with the errors real data have.
 
-Gross outliers are found by their residuals and left out, the sag of a board that is
-not flat is estimated along with the intrinsics, and a soft prior may keep the principal
-point near the centre where the data cannot tell. With clean corners this is the
-least-squares optimum over everything that was seen.
+Gross outliers are found by their residuals and left out, the sag of a board that is not flat
+is estimated along with the intrinsics, and a soft prior keeps the principal point near the
+centre where the views cannot tell. With clean corners this is the least-squares optimum over
+everything that was seen. Its covariance has the model's own error in it (``model_error``).
 """
 
 from __future__ import annotations
@@ -14,21 +14,40 @@ import numpy as np
 
 from influx_wrap.calibrate.adjust import TIGHT_STOP, Adjustment, Prior, adjust
 from influx_wrap.calibrate.kernels import residuals as kernel_residuals
+from influx_wrap.calibrate.model_error import Spread, outlines_of, spread, view_information
+from influx_wrap.calibrate.outliers import Rings, inlying_corners, make_rings
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import Problem
-from influx_wrap.calibrate.uncertainty import inverse_information
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import image_centre
 
-OUTLIER_SIGMAS = 4.5
 MAX_ROUNDS = 20
 BOW_EVIDENCE = 30.0
-"""Drop of the cost, in units of the corner variance, that three bow parameters must earn.
+"""Squared length of the three bow parameters, in their standard deviations, that is believed.
 
 By chance alone they reach it once in a million experiments.
 """
-MIN_CORNERS_PER_VIEW = 6
-MIN_INLIER_SHARE = 0.5
+MOST_BOW = 0.01
+"""The largest bow a board has, in lengths of its longer side."""
+
+
+@dataclass(frozen=True)
+class PrincipalPointPrior:
+    """A soft wish that the principal point is within ``sigma_px`` of the picture's centre.
+
+    With ``always`` it counts in every case, else only where the views leave cx or cy less
+    certain than that.
+    """
+
+    sigma_px: float
+    always: bool = False
+
+    def as_prior(self, image_size: tuple[int, int], corner_sigma_px: float, n: int) -> Prior:
+        """Of n shared parameters; the cost is in px^2 of corner residuals."""
+        mean, information = np.zeros(n), np.zeros(n)
+        mean[2:4] = image_centre(image_size)
+        information[2:4] = (corner_sigma_px / self.sigma_px) ** 2
+        return Prior(mean, information)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +57,12 @@ class BatchFit:
     weights      (C, CHUNK) 1 for corners used, 0 for outliers, dropped views and padding
     dropped      (D,) views left out as a whole
     sigma_px     corner noise estimated from the residuals
-    covariance   (8, 8) of the intrinsics
+    covariance   (8, 8) of the intrinsics, with the model's own error
     bow          (3,) in metres, or None if the board was taken as flat
+    refused_bow  (3,) the bow that was found but is not believed, as no board has it
+    prior_used   whether the principal point was kept near the centre by the prior
+    groups       how many different views there are, near-identical ones counted once
+    inflation    by how much the model's error enlarged a variance at most; None: cannot be told
     """
 
     theta: FloatArray
@@ -49,64 +72,148 @@ class BatchFit:
     sigma_px: float
     covariance: FloatArray
     bow: FloatArray | None
+    refused_bow: FloatArray | None
+    prior_used: bool
+    groups: int
+    inflation: float | None
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where a fit is, or begins."""
+
+    theta: FloatArray
+    poses: FloatArray
+    bow: FloatArray | None
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is fitted: the problem, the corners that may take part (C, CHUNK), the target's points
+    (T, 3), and the prior that holds now."""
+
+    problem: Problem
+    rings: Rings
+    allowed: BoolArray
+    points: FloatArray
+    prior: PrincipalPointPrior | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Converged:
+    """A fit whose corners are settled."""
+
+    state: _State
+    sigma_px: float
+    spread: Spread
     converged: bool
 
 
 def fit_batch(
     problem: Problem,
+    points: FloatArray,
     theta: FloatArray,
     *,
+    weights: FloatArray | None = None,
     bow: str = "off",
-    pp_prior_px: float | None = None,
+    prior: PrincipalPointPrior | None = None,
 ) -> BatchFit:
-    """Fit all views from intrinsics ``theta`` (8,); ``bow`` is auto, on or off."""
+    """Fit all views from intrinsics ``theta`` (8,).
+
+    points   (T, 3) of the target
+    weights  (C, CHUNK) to begin with; views of which all are 0 are left out for good
+    bow      auto, on or off
+    """
+    weights = problem.weights if weights is None else weights
+    trusted = np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1]) > 0
+    allowed = (problem.point >= 0) & trusted[problem.view_of_chunk][:, None]
+    always = prior if prior is not None and prior.always else None
+    task = _Task(problem, make_rings(problem), allowed, points, always)
     poses = estimate_poses(problem, theta)
-    start = _Start(theta, poses, None if bow == "off" else np.zeros(3))
-    fit, weights = _fit_without_outliers(problem, start, problem.weights, pp_prior_px)
-    if bow != "off":
-        flat_start = _Start(fit.theta, fit.poses, None)
-        flat = _adjust(problem, flat_start, weights, _sigma(problem, fit, weights), pp_prior_px)
-        evidence = (flat.cost - fit.cost) / _sigma(problem, fit, weights) ** 2
-        if bow == "auto" and evidence < BOW_EVIDENCE:
-            flat_start = _Start(flat.theta, flat.poses, None)
-            fit, weights = _fit_without_outliers(problem, flat_start, weights, pp_prior_px)
-            bow = "off"
-    sigma = _sigma(problem, fit, weights)
-    used = np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1])
+    start = _State(theta, poses, None if bow == "off" else np.zeros(3), weights)
+    fit, refused = _fit_with_bow(task, start, bow)
+    worst = float(np.sqrt(np.diag(fit.spread.covariance)[2:4].max()))
+    prior_used = always is not None
+    if prior is not None and not prior_used and not worst <= prior.sigma_px:
+        prior_used = True
+        fit, refused = _fit_with_bow(replace(task, prior=prior), start, bow)
+    used = np.add.reduceat((fit.state.weights > 0).sum(axis=1), problem.first[:-1])
     return BatchFit(
-        theta=fit.theta,
-        poses=fit.poses,
-        weights=weights,
+        theta=fit.state.theta,
+        poses=fit.state.poses,
+        weights=fit.state.weights,
         dropped=np.flatnonzero(used == 0),
-        sigma_px=sigma,
-        covariance=sigma**2 * inverse_information(fit.information)[:8, :8],
-        bow=None if bow == "off" else fit.bow,
+        sigma_px=fit.sigma_px,
+        covariance=fit.spread.covariance[:8, :8],
+        bow=fit.state.bow,
+        refused_bow=refused,
+        prior_used=prior_used,
+        groups=fit.spread.groups,
+        inflation=fit.spread.inflation,
         converged=fit.converged,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    theta: FloatArray
-    poses: FloatArray
-    bow: FloatArray | None
+def _fit_with_bow(task: _Task, start: _State, bow: str) -> tuple[_Converged, FloatArray | None]:
+    """The fit, flat if the bow is off, not there or not to be believed; and a bow of the last
+    kind."""
+    fit = _fit_without_outliers(task, start)
+    shape = fit.state.bow
+    if shape is None:
+        return fit, None
+    side = float((task.points.max(axis=0) - task.points.min(axis=0)).max())
+    impossible = bool(np.abs(shape).max() > MOST_BOW * side)
+    length = float(shape @ np.linalg.solve(fit.spread.covariance[8:, 8:], shape))
+    if bow == "on" and not impossible:
+        return fit, None
+    if impossible or length < BOW_EVIDENCE:
+        flat = _State(start.theta, start.poses, None, start.weights)
+        return _fit_without_outliers(task, flat), shape if impossible else None
+    return fit, None
 
 
-def _adjust(
-    problem: Problem,
-    start: _Start,
-    weights: FloatArray,
-    sigma_px: float,
-    pp_prior_px: float | None,
-) -> Adjustment:
+def _fit_without_outliers(task: _Task, start: _State) -> _Converged:
+    """Alternate between fitting and leaving out corners until the set stays the same.
+
+    The noise level comes from the median residual, which outliers hardly move, so the
+    first rounds may leave out too much; later rounds take back what fits after all.
+    """
+    problem, state, sigma = task.problem, start, 1.0
+    for _ in range(MAX_ROUNDS):
+        fit = _adjust(task, state, sigma)
+        state = _State(fit.theta, fit.poses, None if state.bow is None else fit.bow, state.weights)
+        sigma = _sigma(problem, fit, state.weights)
+        residual = kernel_residuals(
+            fit.theta, fit.bow, fit.poses, problem.data, problem.count, problem.first
+        )
+        inlying = inlying_corners(problem, task.rings, residual, state.weights > 0, task.allowed)
+        if np.array_equal(inlying, state.weights > 0) or not inlying.any():
+            break
+        state = replace(state, weights=inlying.astype(float))
+    return _Converged(state, sigma, _spread(task, state, sigma), fit.converged)
+
+
+def _spread(task: _Task, state: _State, sigma_px: float) -> Spread:
+    problem = task.problem
+    views = view_information(problem, state.theta, state.bow, state.poses, state.weights)
+    n = views.score.shape[1]
+    prior = np.zeros(n)
+    if task.prior is not None:
+        prior = task.prior.as_prior(problem.image_size, sigma_px, n).information
+    used = np.add.reduceat((state.weights > 0).sum(axis=1), problem.first[:-1]) > 0
+    outlines = outlines_of(task.points, state.theta, state.poses)
+    diagonal_px = float(np.hypot(*problem.image_size))
+    return spread(views, outlines, np.flatnonzero(used), diagonal_px, sigma_px, prior)
+
+
+def _adjust(task: _Task, start: _State, sigma_px: float) -> Adjustment:
+    problem, weights = task.problem, start.weights
     prior = None
-    if pp_prior_px is not None:
+    if task.prior is not None:
         n = 8 if start.bow is None else 11
-        mean, information = np.zeros(n), np.zeros(n)
-        mean[2:4] = image_centre(problem.image_size)
-        # The cost is in px^2 of corner residuals, so the prior is weighed against them.
-        information[2:4] = (sigma_px / pp_prior_px) ** 2
-        prior = Prior(mean, information)
+        prior = task.prior.as_prior(problem.image_size, sigma_px, n)
     # A view without corners has no pose to solve for; it stays where it is.
     active = np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1]) > 0
     if active.all():
@@ -138,42 +245,6 @@ def _subset(problem: Problem, active: BoolArray) -> tuple[Problem, BoolArray]:
         image_size=problem.image_size,
     )
     return subset, chunks
-
-
-def _fit_without_outliers(
-    problem: Problem, start: _Start, weights: FloatArray, pp_prior_px: float | None
-) -> tuple[Adjustment, FloatArray]:
-    """Alternate between fitting and leaving out corners until the set stays the same.
-
-    The noise level comes from the median residual, which outliers hardly move, so the
-    first rounds may leave out too much; later rounds take back what fits after all.
-    """
-    sigma = 1.0
-    for _ in range(MAX_ROUNDS):
-        fit = _adjust(problem, start, weights, sigma, pp_prior_px)
-        residual = kernel_residuals(
-            fit.theta, fit.bow, fit.poses, problem.data, problem.count, problem.first
-        )
-        inliers = _inliers(problem, residual, weights)
-        start = _Start(fit.theta, fit.poses, None if start.bow is None else fit.bow)
-        sigma = _sigma(problem, fit, weights)
-        if np.array_equal(inliers, weights):
-            break
-        weights = inliers
-    return fit, weights
-
-
-def _inliers(problem: Problem, residual: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weights 1 for corners within ``OUTLIER_SIGMAS``; views that lost too many get none."""
-    squared = (residual**2).sum(axis=2)
-    # Median of a two-dimensional Gaussian's squared length: 2 ln 2 sigma^2.
-    sigma_squared = np.median(squared[weights > 0]) / (2 * np.log(2))
-    inlier = (problem.point >= 0) & (squared <= OUTLIER_SIGMAS**2 * sigma_squared)
-    seen = np.add.reduceat(problem.count, problem.first[:-1])
-    kept = np.add.reduceat(inlier.sum(axis=1), problem.first[:-1])
-    hopeless = (kept < MIN_CORNERS_PER_VIEW) | (kept < MIN_INLIER_SHARE * seen)
-    inlier[hopeless[problem.view_of_chunk]] = False
-    return inlier.astype(float)
 
 
 def _sigma(problem: Problem, fit: Adjustment, weights: FloatArray) -> float:

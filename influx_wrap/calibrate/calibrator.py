@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from influx_wrap.calibrate import initialise, kernels
-from influx_wrap.calibrate.batch import fit_batch
-from influx_wrap.calibrate.focal import FocalLengthError, vanishing_point_focal_px
+from influx_wrap.calibrate import kernels
+from influx_wrap.calibrate.assess import Evidence, assess
+from influx_wrap.calibrate.best_fit import BestFit, Fit, best_fit
+from influx_wrap.calibrate.goodness import goodness_of
 from influx_wrap.calibrate.incremental import Rollout, Verdict
-from influx_wrap.calibrate.points import fit_points
 from influx_wrap.calibrate.pose import PoseError, estimate_poses
-from influx_wrap.calibrate.problem import Problem, pack
+from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import (
@@ -23,61 +23,35 @@ from influx_wrap.calibrate.rollouts import (
     run_rollouts,
     select_rollout,
 )
+from influx_wrap.calibrate.start import Start, make_start
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.compute.progress import Progress
-from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.result import ResidualStatistics, RolloutReport, Selected, ViewReport
-from influx_wrap.model.target import PointCloud, is_planar
+from influx_wrap.model.result import (
+    Assessment,
+    PaperPick,
+    ProjectionUncertainty,
+    ResidualStatistics,
+    RolloutReport,
+    Selected,
+    ViewReport,
+)
+from influx_wrap.model.target import PointCloud
 
-_INITIALISERS = {"single": initialise.single, "fixed-point": initialise.fixed_point}
 _REASONS = {
     Verdict.LITTLE_INFORMATION: "adds too little information",
     Verdict.COST_ROSE: "the error grew with it",
     Verdict.NO_CONVERGENCE: "the optimisation did not converge with it",
     Verdict.TOO_FEW_CORNERS: "fewer than 4 corners left after outlier removal",
 }
-_OUTLYING_VIEW = "most of its corners are outliers"
+_UNTRUSTED = (Verdict.COST_ROSE, Verdict.NO_CONVERGENCE, Verdict.TOO_FEW_CORNERS)
+PICK_SIGMAS = 3.0
+"""From how far apart on the paper's pick and the answer are said to differ."""
 
 Orders = Callable[[Problem, FloatArray, FloatArray], list[Rollout]]
 """Rollouts of a problem, begun at the intrinsics (8,) and poses (V, 12) of stage 3."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """What the joint stage begins with: stages 2 and 3 are done."""
-
-    observations: Observations
-    problem: Problem
-    recipe: Recipe
-    seed: int
-    focal_px: float
-    theta: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Intrinsics with the state behind them.
-
-    unused says why a view is not part of the fit, None for those that are.
-    """
-
-    theta: FloatArray
-    poses: FloatArray
-    weights: FloatArray
-    bow: FloatArray | None
-    unused: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _BestFit(_Fit):
-    """The maximum-likelihood fit to all views, the only one that knows its covariance."""
-
-    covariance: FloatArray
-    sigma_px: float
-    converged: bool
 
 
 def calibrate(
@@ -85,6 +59,7 @@ def calibrate(
     recipe: str | Recipe = "influx",
     *,
     focal_px: float | None = None,
+    pp_prior_px: float | None = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -92,12 +67,14 @@ def calibrate(
 ) -> Calibration:
     """Calibrate one experiment.
 
-    recipe    what happens at every stage: a name (``influx``, ``stock``, ``batch``) or a recipe
-    focal_px  first guess of the focal length (thin lens); only a recipe that starts from
-              vanishing points can do without
-    jobs      how many rollouts are computed at once; the answer does not depend on it
-    progress  hears how many rollouts are done
-    orders    runs the rollouts of an incremental recipe in place of our own stage 4
+    recipe       what happens at every stage: a name (``influx``, ``paper``, ``stock``, ``batch``)
+                 or a recipe
+    focal_px     first guess of the focal length (thin lens); without one, the views give it
+    pp_prior_px  how far from the picture's centre the camera's principal point may be (a standard
+                 deviation), for views that hardly tell; 1 % of the picture's width if None
+    jobs         how many rollouts are computed at once; the answer does not depend on it
+    progress     hears how many rollouts are done
+    orders       runs the rollouts of an incremental recipe in place of our own stage 4
 
     Raises ``CalibrationError`` if there is no answer.
 
@@ -106,14 +83,12 @@ def calibrate(
         print(fit.intrinsics.fx, "+-", fit.sigma[0])
     """
     recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
-    _check_enough(observations)
     # Small matrices gain nothing from BLAS threads, and the sums would depend on them.
     with threadpool_limits(limits=1):
         try:
-            problem = pack(observations)
-            focal_px = _focal(observations, recipe, focal_px)
-            theta = _INITIALISERS[recipe.initialise](problem, focal_px)
-            start = _Start(observations, problem, recipe, seed, focal_px, theta)
+            start = make_start(
+                observations, recipe, focal_px=focal_px, seed=seed, pp_prior_px=pp_prior_px
+            )
             if recipe.joint == "batch":
                 return _batch(start)
             return _incremental(start, orders or _own_orders(start, jobs, progress))
@@ -129,42 +104,6 @@ def calibrate(
             ) from error
 
 
-def _check_enough(observations: Observations) -> None:
-    equations = 2 * observations.n_corners
-    unknowns = 8 + 6 * observations.n_views
-    if equations <= unknowns:
-        raise CalibrationError(
-            "observations",
-            f"{observations.n_corners} points in {observations.n_views} views give {equations} "
-            f"equations for {unknowns} unknowns",
-            "More points or more views are needed.",
-        )
-    if observations.n_views == 1 and is_planar(observations.target.points):
-        raise CalibrationError(
-            "observations",
-            "one view of a flat target does not determine a focal length",
-            "Film the target from more directions.",
-        )
-
-
-def _focal(observations: Observations, recipe: Recipe, focal_px: float | None) -> float:
-    if recipe.focal == "vanishing-point":
-        try:
-            return vanishing_point_focal_px(observations)
-        except FocalLengthError as error:
-            raise CalibrationError(
-                "focal length", str(error), "Start from the lens: --set focal=thin-lens."
-            ) from error
-    if focal_px is None:
-        raise InputError(
-            f"recipe {recipe.name} starts from the lens's focal length: give LFL, FD and the "
-            "pixel size, or a focal length in pixels."
-        )
-    if not (math.isfinite(focal_px) and focal_px > 0):
-        raise InputError(f"the focal length must be a positive number of pixels, got {focal_px:g}.")
-    return focal_px
-
-
 def _check_answer(theta: FloatArray, stage: str, image_size: tuple[int, int]) -> None:
     """Refuse what is no camera, whatever the residuals say."""
     plausible = np.isfinite(theta).all() and (theta[:2] > 0).all()
@@ -178,51 +117,26 @@ def _check_answer(theta: FloatArray, stage: str, image_size: tuple[int, int]) ->
         )
 
 
-def _best_fit(start: _Start, theta: FloatArray) -> _BestFit:
-    """Maximum-likelihood fit to all views, begun at ``theta``."""
-    problem, target = start.problem, start.observations.target
-    if isinstance(target, PointCloud) and target.covariance is not None:
-        observations = start.observations
-        points = fit_points(
-            target.points, target.covariance, observations.uv, observations.valid,
-            theta, estimate_poses(problem, theta),
-        )  # fmt: skip
-        return _BestFit(
-            theta=points.theta,
-            poses=points.poses,
-            weights=problem.weights,
-            bow=None,
-            unused=(None,) * problem.n_views,
-            covariance=points.covariance,
-            sigma_px=points.sigma_px,
-            converged=points.converged,
-        )
-    bow = "off" if isinstance(target, PointCloud) else start.recipe.bow
-    fit = fit_batch(problem, theta, bow=bow, pp_prior_px=start.recipe.pp_prior_px)
-    dropped = set(fit.dropped.tolist())
-    return _BestFit(
-        theta=fit.theta,
-        poses=fit.poses,
-        weights=fit.weights,
-        bow=fit.bow,
-        unused=tuple(_OUTLYING_VIEW if v in dropped else None for v in range(problem.n_views)),
-        covariance=fit.covariance,
-        sigma_px=fit.sigma_px,
-        converged=fit.converged,
-    )
+def _batch(start: Start) -> Calibration:
+    return _answer_of_all_views(start, best_fit(start, start.theta), "batch")
 
 
-def _batch(start: _Start) -> Calibration:
-    fit = _best_fit(start, start.theta)
+def _answer_of_all_views(
+    start: Start,
+    fit: BestFit,
+    selected: Selected,
+    rollouts: tuple[RolloutReport, ...] = (),
+    pick: tuple[PaperPick, int] | None = None,
+) -> Calibration:
     _check_answer(fit.theta, "joint adjustment", start.problem.image_size)
     if len(fit.unused) > 1 and fit.unused.count(None) < 2:
         raise CalibrationError(
             "outliers", "hardly any view fits the target", "Check the target file and the images."
         )
-    return _calibration(start, fit, fit, "batch", (), [])
+    return _calibration(start, fit, fit, selected, rollouts, [], pick)
 
 
-def _own_orders(start: _Start, jobs: int, progress: Progress | None) -> Orders:
+def _own_orders(start: Start, jobs: int, progress: Progress | None) -> Orders:
     recipe = start.recipe
 
     def run(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
@@ -235,7 +149,7 @@ def _own_orders(start: _Start, jobs: int, progress: Progress | None) -> Orders:
     return run
 
 
-def _incremental(start: _Start, orders: Orders) -> Calibration:
+def _incremental(start: Start, orders: Orders) -> Calibration:
     problem, recipe = start.problem, start.recipe
     _check_answer(start.theta, "initialisation", problem.image_size)
     poses = estimate_poses(problem, start.theta)
@@ -247,31 +161,51 @@ def _incremental(start: _Start, orders: Orders) -> Calibration:
             f"none of {len(rollouts)} rollouts converged",
             "Start from a better focal length, or use the batch recipe.",
         )
-    theta = rollouts[chosen].theta
-    _check_answer(theta, "joint optimisation", problem.image_size)
+    rollout = rollouts[chosen]
     reports = tuple(
-        _rollout_report(problem, rollout, bool(inside[i]), float(scores[i]))
-        for i, rollout in enumerate(rollouts)
+        _rollout_report(problem, one, bool(inside[i]), float(scores[i]))
+        for i, one in enumerate(rollouts)
     )
-    drift = principal_point_drift_percent(theta, problem.image_size)
-    if recipe.fallback_percent is not None and drift > recipe.fallback_percent:
+    drift = principal_point_drift_percent(rollout.theta, problem.image_size)
+    falls_back = recipe.fallback_percent is not None and drift > recipe.fallback_percent
+    if recipe.answer == "all-views":
+        fit = best_fit(
+            start, rollout.theta, weights=rollout.weights,
+            unused=_untrusted([one for i, one in enumerate(rollouts) if inside[i]]),
+        )  # fmt: skip
+        camera = Intrinsics.from_array(start.theta if falls_back else rollout.theta)
+        pick = PaperPick("initialization" if falls_back else chosen, camera, None)
+        return _answer_of_all_views(start, fit, "all-views", reports, (pick, len(rollout.kept)))
+    _check_answer(rollout.theta, "joint optimisation", problem.image_size)
+    if falls_back:
         warning = (
             f"the principal point of the chosen rollout is {drift:.2f} % off the centre "
             f"(more than {recipe.fallback_percent:g} %): the initialisation is used instead"
         )
         everything = (None,) * problem.n_views
-        fit = _Fit(start.theta, poses, problem.weights, None, everything)
-        best = _best_fit(start, start.theta)
-        return _calibration(start, fit, best, "initialization", reports, [warning])
-    best = _best_fit(start, theta)
-    return _calibration(start, _fit_of(rollouts[chosen], poses), best, chosen, reports, [])
+        paper = Fit(start.theta, poses, problem.weights, None, everything)
+        best = best_fit(start, start.theta)
+        return _calibration(start, paper, best, "initialization", reports, [warning])
+    best = best_fit(start, rollout.theta)
+    return _calibration(start, _fit_of(rollout, poses), best, chosen, reports, [])
 
 
-def _fit_of(rollout: Rollout, poses: FloatArray) -> _Fit:
+def _untrusted(rollouts: list[Rollout]) -> tuple[str | None, ...]:
+    """Why a view is not to be trusted: most rollouts could not take it. None for the others."""
+    verdicts = np.stack([rollout.verdict for rollout in rollouts], axis=1)
+    reasons: list[str | None] = []
+    for row in verdicts.tolist():
+        bad = Counter(code for code in row if code in _UNTRUSTED)
+        distrusted = 2 * sum(bad.values()) > len(row)
+        reasons.append(_REASONS[Verdict(bad.most_common(1)[0][0])] if distrusted else None)
+    return tuple(reasons)
+
+
+def _fit_of(rollout: Rollout, poses: FloatArray) -> Fit:
     all_poses = poses.copy()
     all_poses[rollout.kept] = rollout.poses
     unused = tuple(_REASONS.get(Verdict(code)) for code in rollout.verdict.tolist())
-    return _Fit(rollout.theta, all_poses, rollout.weights, None, unused)
+    return Fit(rollout.theta, all_poses, rollout.weights, None, unused)
 
 
 def _rollout_report(problem: Problem, r: Rollout, inside: bool, score: float) -> RolloutReport:
@@ -286,7 +220,7 @@ def _rollout_report(problem: Problem, r: Rollout, inside: bool, score: float) ->
     )
 
 
-def _view_reports(start: _Start, fit: _Fit, residuals: FloatArray) -> tuple[ViewReport, ...]:
+def _view_reports(start: Start, fit: Fit, residuals: FloatArray) -> tuple[ViewReport, ...]:
     problem = start.problem
     reports = []
     for view, (view_id, reason) in enumerate(
@@ -310,27 +244,38 @@ def _view_reports(start: _Start, fit: _Fit, residuals: FloatArray) -> tuple[View
 
 
 def _calibration(
-    start: _Start,
-    fit: _Fit,
-    best: _BestFit,
+    start: Start,
+    fit: Fit,
+    best: BestFit,
     selected: Selected,
     rollouts: tuple[RolloutReport, ...],
     warnings: list[str],
+    pick: tuple[PaperPick, int] | None = None,
 ) -> Calibration:
+    """What comes back; ``pick`` is the paper's answer and how many views it is made from."""
     problem, image_size = start.problem, start.problem.image_size
+    warnings = [*start.notes, *warnings]
     if not best.converged:
-        warnings = [*warnings, "the adjustment of all views stopped before it had converged"]
+        warnings.append("the adjustment of all views stopped before it had converged")
+    if best.prior_used:
+        warnings.append(
+            "the views hardly determine the principal point: a prior keeps it near the centre"
+        )
     apart = fit.theta - best.theta
     covariance = best.covariance + np.outer(apart, apart)
     intrinsics = Intrinsics.from_array(fit.theta)
+    paper_pick = None if pick is None else _compared(pick, fit.theta, covariance, problem.n_views)
+    if paper_pick is not None and paper_pick.difference is not None:
+        warnings.append(paper_pick.difference)
 
     bow = np.zeros(3) if fit.bow is None else fit.bow
     residuals = kernels.residuals(
         fit.theta, bow, fit.poses, problem.data, problem.count, problem.first
     )
     used = np.array([reason is None for reason in fit.unused])[problem.view_of_chunk]
+    projection = projection_uncertainty(intrinsics, covariance, image_size)
     stages = {"initialisation": Intrinsics.from_array(start.theta)}
-    if selected != "batch":
+    if selected not in ("batch", "all-views"):
         stages["all_views"] = Intrinsics.from_array(best.theta)
     stages["result"] = intrinsics
     return Calibration(
@@ -345,9 +290,55 @@ def _calibration(
         rollouts=rollouts,
         views=_view_reports(start, fit, residuals),
         residuals=ResidualStatistics.of(residuals[(fit.weights > 0) & used[:, None]]),
-        projection_uncertainty=projection_uncertainty(intrinsics, covariance, image_size),
+        projection_uncertainty=projection,
         stages=stages,
         corner_sigma_px=best.sigma_px,
         bow_m=None if best.bow is None else tuple(best.bow.tolist()),
         warnings=tuple(warnings),
+        assessment=_assessed(start, fit, best, covariance, projection),
+        paper_pick=paper_pick,
+    )
+
+
+def _compared(
+    pick: tuple[PaperPick, int], theta: FloatArray, covariance: FloatArray, n_views: int
+) -> PaperPick:
+    """The paper's pick, with how it differs from the answer."""
+    paper, views = pick
+    apart = (paper.intrinsics.array - theta) / np.sqrt(np.diag(covariance))
+    largest = int(np.argmax(np.abs(apart[:4])))
+    if abs(apart[largest]) <= PICK_SIGMAS:
+        return paper
+    why = f"it is made from {views} of {n_views} views"
+    if paper.selected == "initialization":
+        why = "its rule against principal points off the centre puts the principal point there"
+    difference = (
+        f"the paper's pick has {NAMES[largest]} {paper.intrinsics.array[largest]:.2f}, "
+        f"{abs(apart[largest]):.1f} sigma from the answer: {why}"
+    )
+    return PaperPick(paper.selected, paper.intrinsics, difference)
+
+
+def _assessed(
+    start: Start,
+    fit: Fit,
+    best: BestFit,
+    covariance: FloatArray,
+    projection: ProjectionUncertainty,
+) -> Assessment:
+    target, problem = start.observations.target, start.problem
+    goodness = None
+    if not (isinstance(target, PointCloud) and target.covariance is not None):
+        goodness = goodness_of(problem, fit.theta, best.bow, best.poses, best.weights)
+    extent = target.points.max(axis=0) - target.points.min(axis=0)
+    return assess(
+        Evidence(
+            theta=fit.theta,
+            covariance=covariance,
+            projection=projection,
+            best=best,
+            goodness=goodness,
+            image_size=problem.image_size,
+            board_m=None if isinstance(target, PointCloud) else float(extent.max()),
+        )
     )

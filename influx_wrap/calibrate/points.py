@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from influx_wrap.calibrate.adjust import Prior
 from influx_wrap.calibrate.kernels import move_pose
 from influx_wrap.calibrate.uncertainty import inverse_information
 from influx_wrap.model.arrays import BoolArray, FloatArray
@@ -55,13 +56,16 @@ def fit_points(
     poses: FloatArray,
     *,
     sigma_px: float | None = None,
+    prior: Prior | None = None,
 ) -> PointFit:
     """Fit measured points (T, 3) with covariances (T, 3, 3) seen at uv (V, T, 2).
 
-    With ``sigma_px`` None the pixel noise is estimated.
+    With ``sigma_px`` None the pixel noise is estimated. ``prior`` is a wish for the eight
+    intrinsics.
     """
     state = _State(theta.copy(), poses.copy(), measured.copy())
-    data = (measured, np.asarray(np.linalg.inv(covariance)), uv, valid)
+    prior = Prior(np.zeros(8), np.zeros(8)) if prior is None else prior
+    data = (measured, np.asarray(np.linalg.inv(covariance)), uv, valid, prior)
     low, high = np.log(SIGMA_PX_RANGE)
     dof = 2 * int(valid.sum()) - 8 - 6 * len(uv)
     if sigma_px is None:
@@ -93,7 +97,8 @@ def point_information(
     whose covariances are (T, 3, 3)."""
     state = _State(intrinsics.array, poses, points)
     uv, weights = np.zeros((*valid.shape, 2)), np.asarray(np.linalg.inv(covariance))
-    return _system(state, sigma_px, points, weights, uv, valid).information
+    nothing = Prior(np.zeros(8), np.zeros(8))
+    return _system(state, sigma_px, points, weights, uv, valid, nothing).information
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,17 +121,21 @@ def _residuals(state: _State, uv: FloatArray, valid: BoolArray) -> FloatArray:
     return residual
 
 
+def _prior_chi2(state: _State, prior: Prior) -> float:
+    return float(prior.information @ (state.theta - prior.mean) ** 2)
+
+
 def _chi2(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
-          uv: FloatArray, valid: BoolArray) -> float:  # fmt: skip
+          uv: FloatArray, valid: BoolArray, prior: Prior) -> float:  # fmt: skip
     residual = _residuals(state, uv, valid)
     shift = state.points - measured
-    value = float((residual**2).sum() / sigma_px**2)
+    value = float((residual**2).sum() / sigma_px**2) + _prior_chi2(state, prior)
     value += float(np.einsum("ni,nij,nj->", shift, weights, shift))
     return value if np.isfinite(value) else np.inf
 
 
 def _system(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
-            uv: FloatArray, valid: BoolArray) -> _System:  # fmt: skip
+            uv: FloatArray, valid: BoolArray, prior: Prior) -> _System:  # fmt: skip
     n_views, n_points = valid.shape
     size = 8 + 6 * n_views
     rotations = state.poses[:, :9].reshape(-1, 3, 3)
@@ -157,8 +166,11 @@ def _system(state: _State, sigma_px: float, measured: FloatArray, weights: Float
     eliminated = coupling @ inverse
     information = flat.T @ flat - np.einsum("nik,njk->ij", eliminated, coupling)
     gradient = flat.T @ residual.ravel() - np.einsum("nik,nk->i", eliminated, point_gradient)
+    information[:8, :8] += np.diag(prior.information)
+    gradient[:8] += prior.information * (prior.mean - state.theta)
     shift = state.points - measured
     chi2 = float((residual**2).sum() + np.einsum("ni,nij,nj->", shift, weights, shift))
+    chi2 += _prior_chi2(state, prior)
     return _System(information, gradient, chi2, np.asarray(inverse), coupling, point_gradient)
 
 
@@ -172,10 +184,10 @@ def _moved(state: _State, system: _System, step: FloatArray) -> _State:
 
 
 def _minimise(state: _State, sigma_px: float, measured: FloatArray, weights: FloatArray,
-              uv: FloatArray, valid: BoolArray
+              uv: FloatArray, valid: BoolArray, prior: Prior
               ) -> tuple[_State, float, FloatArray, bool]:  # fmt: skip
     """Levenberg-Marquardt on the reduced system; returns the state and its chi squared."""
-    data = (measured, weights, uv, valid)
+    data = (measured, weights, uv, valid, prior)
     system = _system(state, sigma_px, *data)
     damping = 1e-6
     for _ in range(MAX_ITERATIONS):

@@ -41,7 +41,11 @@ def estimate_poses(problem: Problem, theta: FloatArray) -> FloatArray:
 
 
 def refine_poses(
-    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+    problem: Problem,
+    theta: FloatArray,
+    poses: FloatArray,
+    weights: FloatArray,
+    bow: FloatArray = NO_BOW,
 ) -> FloatArray:
     """Gauss-Newton on each pose (V, 12) with the intrinsics fixed; a step that fails is halved."""
     arrays = (problem.data, weights, problem.count, problem.first)
@@ -49,13 +53,13 @@ def refine_poses(
     (h, trial_h), (g, trial_g) = np.empty((2, n, 14, 14)), np.empty((2, n, 14))
     s, r, w, c = np.empty((8, 8)), np.empty(8), np.empty((n, 6, 8)), np.empty((n, 6))
     poses, moved = poses.copy(), np.empty_like(poses)
-    costs = kernels.linearise_views(theta, NO_BOW, 0, poses, *arrays, h, g)
+    costs = kernels.linearise_views(theta, bow, 0, poses, *arrays, h, g)
     share = np.ones(n)
     for _ in range(MAX_REFINEMENTS):
         if not kernels.reduce_views(h, g, 8, np.zeros_like(g), s, r, w, c):
             break
         kernels.step_poses(poses, w, share[:, None] * c, np.zeros(8), moved)
-        trial = kernels.linearise_views(theta, NO_BOW, 0, moved, *arrays, trial_h, trial_g)
+        trial = kernels.linearise_views(theta, bow, 0, moved, *arrays, trial_h, trial_g)
         better = trial <= costs
         poses[better], costs[better] = moved[better], trial[better]
         h[better], g[better] = trial_h[better], trial_g[better]
@@ -88,9 +92,13 @@ def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:
         raise PoseError(f"view {view} has fewer than 4 points inside the camera's field of view")
     # SQPnP works about the origin; centring keeps it accurate for far-away frames.
     centre = points.mean(axis=0)
-    found, rotation_vector, translation = cv2.solvePnP(
-        points - centre, rays, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP
-    )
+    try:
+        found, rotation_vector, translation = cv2.solvePnP(
+            points - centre, rays, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP
+        )
+    except cv2.error:
+        # Rays within a millionth of each other, as an absurd focal length gives.
+        found, rotation_vector, translation = False, np.zeros(3), np.zeros((3, 1))
     if not found or not np.isfinite(translation).all():
         raise PoseError(f"no pose fits view {view}")
     rotation = cv2.Rodrigues(rotation_vector)[0]

@@ -1,8 +1,10 @@
 """Recipes: a name for the choice at every stage, so that each change can be judged alone.
 
 ``stock``   the original Kalibr, its failures included
-``influx``  the paper's four modifications
-``batch``   best practice: every view at once, with every known error source modelled
+``paper``   the paper's four modifications, to the letter
+``influx``  the paper's procedure finds the way in and the outliers, and all views together give
+            the answer
+``batch``   all views at once, without the paper's procedure
 """
 
 from __future__ import annotations
@@ -23,22 +25,28 @@ class Recipe:
     focal             thin-lens (the caller's focal length) or vanishing-point
     initialise        single or fixed-point
     joint             incremental (views one by one) or batch (all at once)
+    answer            incremental: all-views (one adjustment of all that the rollouts trust) or
+                      rollout (the one that is chosen)
     rollouts          incremental: how many orders are tried
     shuffle           incremental: random orders; else the views' own order
-    fallback_percent  incremental: with a principal point further than this from the
-                      image centre, the result of ``initialise`` is used; None: never
-    bow               batch: estimate the bow of a board: auto, on or off
-    pp_prior_px       batch: soft prior, the principal point is this close to the centre
+    fallback_percent  the rollout chosen: with a principal point further than this from the
+                      image centre, the result of ``initialise`` is taken instead; None: never
+    bow               all views: estimate the bow of a board: auto, on or off
+    pp_prior          all views: a soft prior keeps the principal point near the picture's centre:
+                      auto (where the views leave it less certain than the prior), on or off
+    pp_prior_px       its width; None: what the camera says, or 1 % of the picture's width
     """
 
     name: str
     focal: Literal["thin-lens", "vanishing-point"] = "thin-lens"
     initialise: Literal["single", "fixed-point"] = "fixed-point"
     joint: Literal["incremental", "batch"] = "incremental"
+    answer: Literal["all-views", "rollout"] = "all-views"
     rollouts: int = 100
     shuffle: bool = True
     fallback_percent: float | None = 2.0
     bow: Literal["auto", "on", "off"] = "auto"
+    pp_prior: Literal["auto", "on", "off"] = "auto"
     pp_prior_px: float | None = None
     incremental: IncrementalOptions = field(default_factory=IncrementalOptions)
 
@@ -52,9 +60,11 @@ RECIPES: dict[str, Recipe] = {
         name="stock",
         focal="vanishing-point",
         initialise="single",
+        answer="rollout",
         rollouts=1,
         fallback_percent=None,
     ),
+    "paper": Recipe(name="paper", answer="rollout"),
     "influx": Recipe(name="influx"),
     "batch": Recipe(name="batch", joint="batch", fallback_percent=None),
 }
@@ -63,7 +73,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "focal": ("thin-lens", "vanishing-point"),
     "initialise": ("single", "fixed-point"),
     "joint": ("incremental", "batch"),
+    "answer": ("all-views", "rollout"),
     "bow": ("auto", "on", "off"),
+    "pp_prior": ("auto", "on", "off"),
 }
 
 _OPTIONAL = ("fallback_percent", "pp_prior_px")

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from influx_wrap.calibrate.recipe import Recipe, override, recipe_named
+from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.cli.engine import chosen_engine, engine_options
 from influx_wrap.cli.options import (
@@ -71,10 +71,9 @@ def command(
 ) -> None:
     """Intrinsics of one experiment, with their uncertainty.
 
-    The recipes influx and batch start from the lens's focal length: give --lfl-mm,
-    --fd-m and --pixel-um, or --focal-px. The recipe stock finds one itself. With --engine
-    kalibr every rollout is a run of a real Kalibr; its files and logs are kept in the folder
-    OUT-kalibr.
+    A first focal length is taken from the lens (--lfl-mm, --fd-m and --pixel-um), from
+    --focal-px, or without either from the views themselves. With --engine kalibr every rollout
+    is a run of a real Kalibr; its files and logs are kept in the folder OUT-kalibr.
 
     \b
     Example:
@@ -86,7 +85,7 @@ def command(
     if no_shuffle:
         settings = (*settings, ("shuffle", "false"))
     chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
-    start_px = _starting_focal_px(chosen, lfl_mm, fd_m, pixel_um, focal_px)
+    start_px = _starting_focal_px(lfl_mm, fd_m, pixel_um, focal_px)
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
     calibrator.check(chosen)
     try:
@@ -112,7 +111,6 @@ def command(
 
 
 def _starting_focal_px(
-    recipe: Recipe,
     lfl_mm: float | None,
     fd_m: float | None,
     pixel_um: float | None,
@@ -129,11 +127,6 @@ def _starting_focal_px(
     if given:
         missing = " and ".join(name for name in lens if name not in given)
         raise InputError(f"{' and '.join(given)} given without {missing}: all three are needed.")
-    if recipe.focal == "thin-lens":
-        raise InputError(
-            f"recipe {recipe.name} starts from the lens's focal length: give --lfl-mm, --fd-m "
-            "and --pixel-um, or --focal-px."
-        )
     return None
 
 

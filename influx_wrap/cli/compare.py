@@ -49,10 +49,10 @@ def command(
     jobs: int,
     scheduler: str | None,
 ) -> None:
-    """Calibrate simulated cells of LENS (or of all lenses) with stock, influx and batch.
+    """Calibrate simulated cells of LENS (or of all lenses) with all recipes.
 
     Writes maps of the errors of every cell and cumulative curves of the end-point error.
-    --rollouts is for the recipe influx. A recipe that fails in a cell is part of the
+    --rollouts is for the recipes influx and paper. A recipe that fails in a cell is part of the
     answer: the exit code is 0 all the same.
 
     \b
@@ -63,7 +63,8 @@ def command(
     names = list(load_catalogue(catalogue).lenses) if lens == "all" else [lens]
     recipes = dict(RECIPES)
     if rollouts is not None:
-        recipes["influx"] = override(recipes["influx"], {"rollouts": str(rollouts)})
+        for name in ("influx", "paper"):
+            recipes[name] = override(recipes[name], {"rollouts": str(rollouts)})
     for name in names:
         plan = plan_by_name(name, camera, catalogue)
         if out is None:

@@ -16,7 +16,7 @@ from influx_wrap.formats.catalogue import CAMERA
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
-RECIPE_NAMES = ("influx", "stock", "batch")
+RECIPE_NAMES = ("influx", "paper", "stock", "batch")
 
 
 def number(

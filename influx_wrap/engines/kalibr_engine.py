@@ -28,7 +28,7 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.incremental import IncrementalOptions, Rollout, Verdict
 from influx_wrap.calibrate.pose import PoseError, estimate_poses
 from influx_wrap.calibrate.problem import Problem
-from influx_wrap.calibrate.recipe import Recipe
+from influx_wrap.calibrate.recipe import RECIPES, Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.compute.processes import completed
 from influx_wrap.compute.progress import Progress
@@ -120,7 +120,7 @@ class KalibrEngine:
         if recipe.joint == "batch":
             raise InputError(
                 f"Kalibr adds views one by one, recipe {recipe.name} takes all at once: use "
-                "--recipe influx or stock, or --engine native."
+                "--recipe paper or stock, or --engine native."
             )
         default = asdict(IncrementalOptions())
         for name, value in asdict(recipe.incremental).items():
@@ -156,8 +156,13 @@ class KalibrEngine:
         seed: int,
         progress: Progress | None = None,
     ) -> Calibration:
-        """Calibrate one experiment in the folder ``name``; its runs are ``rollout-000`` and on."""
+        """Calibrate one experiment in the folder ``name``; its runs are ``rollout-000`` and on.
+
+        The answer is one of Kalibr's: the recipe influx becomes the paper's.
+        """
         self.check(recipe)
+        if recipe.answer == "all-views":
+            recipe = replace(recipe, name=RECIPES["paper"].name, answer="rollout")
         reports: list[RunReport] = []
 
         def orders(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -92,6 +92,12 @@ class Observations:
                 f"view {self.view_ids[index]}, point {point}: ({u:.1f}, {v:.1f}) lies outside the "
                 f"{size_text(self.image_size)} image. Is the image size right?"
             )
+
+    def subset(self, views: IntArray) -> Observations:
+        """The views with these indices (n,), in this order."""
+        return replace(
+            self, uv=self.uv[views], valid=self.valid[views], view_ids=self.view_ids[views]
+        )
 
     @property
     def n_views(self) -> int:

@@ -17,7 +17,7 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 Json = dict[str, Any]
-Selected = int | Literal["batch", "initialization"]
+Selected = int | Literal["batch", "initialization", "all-views"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,30 @@ class ProjectionUncertainty:
         return cls(**{f"{name}_px": value for name, value in data.items()})
 
 
+@dataclass(frozen=True)
+class PaperPick:
+    """What the paper's rule would have answered, beside an answer from all views.
+
+    selected    number of the rollout, or "initialization" where the paper's rule takes that
+    difference  how it differs from the answer and why, in words; None if it does not by more than
+                three sigma
+    """
+
+    selected: int | Literal["initialization"]
+    intrinsics: Intrinsics
+    difference: str | None
+
+    def as_dict(self) -> Json:
+        """Plain data."""
+        return {**asdict(self), "intrinsics": self.intrinsics.as_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PaperPick:
+        """From plain data."""
+        camera = Intrinsics.from_mapping(data["intrinsics"])
+        return cls(data["selected"], camera, data["difference"])
+
+
 Grade = Literal["good", "usable with care", "do not use"]
 
 
@@ -145,11 +169,12 @@ class Assessment:
 class CalibrationResult:
     """Intrinsics with their uncertainty, and how they came about.
 
-    covariance            (8, 8); noise level from the residuals. For the incremental
-                          recipes it is the covariance of the best fit to all views plus
-                          the squared distance of the answer from that fit: what the
-                          recipe gives away is part of what it does not know.
-    selected              number of the rollout, "batch" or "initialization"
+    covariance            (8, 8) of the best fit to all views, with noise level and model error
+                          from the residuals. A rollout's answer differs from that fit; the
+                          squared distance is added: what a recipe gives away is part of what
+                          it does not know.
+    selected              number of the rollout, "all-views", "batch" or "initialization"
+    paper_pick            of the recipe influx: what the paper's rule would have answered
     stages                intrinsics after each stage
     corner_sigma_px       estimated noise of a corner, per axis
     bow_m                 shape of the board if it was estimated
@@ -171,6 +196,7 @@ class CalibrationResult:
     bow_m: tuple[float, ...] | None
     warnings: tuple[str, ...]
     assessment: Assessment | None = None
+    paper_pick: PaperPick | None = None
     engine: Mapping[str, Any] | None = None
 
     @property
@@ -198,6 +224,7 @@ class CalibrationResult:
             "pixel_origin": "center",
             "image_size": list(self.image_size),
             "selected": self.selected,
+            "paper_pick": None if self.paper_pick is None else self.paper_pick.as_dict(),
             "projection_uncertainty_px": self.projection_uncertainty.as_dict(),
             "corner_sigma_px": self.corner_sigma_px,
             "bow_m": None if self.bow_m is None else list(self.bow_m),
@@ -222,7 +249,7 @@ class CalibrationResult:
     def from_dict(cls, data: Mapping[str, Any]) -> CalibrationResult:
         """From the plain data of a ``result.json``."""
         stages, bow_m = dict(data["stages"]), data["bow_m"]
-        verdict = data.get("verdict")
+        verdict, pick = data.get("verdict"), data.get("paper_pick")
         focal_px = stages.pop("focal_px")
         width, height = data["image_size"]
         covariance = np.array(data["covariance"], dtype=float)
@@ -245,6 +272,7 @@ class CalibrationResult:
             bow_m=None if bow_m is None else tuple(bow_m),
             warnings=tuple(data["warnings"]),
             assessment=None if verdict is None else Assessment.from_dict(verdict),
+            paper_pick=None if pick is None else PaperPick.from_dict(pick),
             engine=data.get("engine"),
         )
 

@@ -22,7 +22,8 @@ from influx_wrap.report.style import DASHES, ERROR_RAMP, SERIES, new_figure, sty
 # Percent errors span from a telephoto's frozen principal point to a recipe gone wrong;
 # one scale for all maps lets them be compared, and its ends take what lies beyond.
 SCALE_PERCENT = (1e-3, 10.0)
-LINES = dict(zip(("influx", "stock", "batch"), zip(SERIES, DASHES, strict=True), strict=True))
+RECIPE_ORDER = ("influx", "stock", "batch", "paper")
+LINES = dict(zip(RECIPE_ORDER, zip(SERIES, DASHES, strict=True), strict=True))
 
 
 @styled

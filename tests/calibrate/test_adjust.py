@@ -7,14 +7,14 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from influx_wrap.calibrate.adjust import KALIBR_STOP, TIGHT_STOP, Adjustment, Prior, adjust
-from influx_wrap.calibrate.batch import fit_batch
+from influx_wrap.calibrate.batch import PrincipalPointPrior, fit_batch
 from influx_wrap.calibrate.initialise import starting_theta
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.uncertainty import inverse_information
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES, image_centre
 from tests.calibrate import twins
-from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, Scene, board_scene, opencv_project
+from tests.calibrate.scenes import CAMERA, GRID, IMAGE_SIZE, Scene, board_scene, opencv_project
 
 FOCAL_GUESS_PX = 1000.0
 # Fixing k3 at zero leaves OpenCV with exactly our eight intrinsics.
@@ -114,7 +114,7 @@ def test_same_optimum_as_scipy() -> None:
 
 def test_batch_without_outliers_is_the_least_squares_optimum(scene: Scene) -> None:
     theta = starting_theta(FOCAL_GUESS_PX, IMAGE_SIZE)
-    fit = fit_batch(scene.problem, theta)
+    fit = fit_batch(scene.problem, GRID.points, theta)
     assert fit.weights.sum() == scene.observations.n_corners
     assert_same_optimum(fit.theta, opencv_calibration(scene)[0])
     np.testing.assert_allclose(
@@ -185,8 +185,8 @@ def test_a_prior_pulls_the_principal_point() -> None:
 def test_a_prior_adds_its_information() -> None:
     scene = board_scene(21, 3)
     theta = starting_theta(FOCAL_GUESS_PX, IMAGE_SIZE)
-    fit = fit_batch(scene.problem, theta)
-    held = fit_batch(scene.problem, theta, pp_prior_px=0.5)
+    fit = fit_batch(scene.problem, GRID.points, theta)
+    held = fit_batch(scene.problem, GRID.points, theta, prior=PrincipalPointPrior(0.5, always=True))
     sigma, sigma_held = (np.sqrt(np.diag(f.covariance))[2:4] for f in (fit, held))
     assert (sigma_held < sigma).all()
     assert (sigma_held < 0.5 * 1.05).all()

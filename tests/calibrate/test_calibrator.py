@@ -47,7 +47,7 @@ def scene() -> Scene:
     return board_scene(81, 30, n_outliers=10, tilt_deg=20)
 
 
-@pytest.fixture(scope="module", params=["batch", "influx", "stock"])
+@pytest.fixture(scope="module", params=["batch", "influx", "paper", "stock"])
 def calibration(scene: Scene, request: pytest.FixtureRequest) -> Calibration:
     return calibrate(scene.observations, QUICK[request.param], focal_px=FOCAL_GUESS_PX)
 
@@ -136,9 +136,22 @@ def test_an_impossible_focal_length(scene: Scene, focal_px: float) -> None:
 
 
 def test_a_missing_focal_length(scene: Scene) -> None:
-    with pytest.raises(InputError, match="recipe influx starts from"):
-        calibrate(scene.observations, QUICK["influx"], focal_px=None)
+    """It is found in the views, and the answer is the same."""
     assert calibrate(scene.observations, QUICK["stock"], focal_px=None).focal_start_px > 0
+    for recipe in (QUICK["batch"], QUICK["influx"]):
+        given = calibrate(scene.observations, recipe, focal_px=FOCAL_GUESS_PX)
+        found = calibrate(scene.observations, recipe)
+        np.testing.assert_allclose(found.intrinsics.array, given.intrinsics.array, atol=1e-4)
+
+
+@pytest.mark.parametrize("focal_px", [1e5, 3.0])
+def test_a_focal_length_that_leads_nowhere(scene: Scene, focal_px: float) -> None:
+    """It is doubted, said to be, and the views' own is taken."""
+    given = calibrate(scene.observations, QUICK["batch"], focal_px=FOCAL_GUESS_PX)
+    found = calibrate(scene.observations, QUICK["batch"], focal_px=focal_px)
+    np.testing.assert_allclose(found.intrinsics.array, given.intrinsics.array, atol=1e-4)
+    if found.focal_start_px != focal_px:
+        assert f"{focal_px:.4g} px leads nowhere" in found.warnings[0]
 
 
 def finite_numbers(value: object) -> bool:

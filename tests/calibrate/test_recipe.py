@@ -9,11 +9,14 @@ from influx_wrap.calibrate.recipe import RECIPES, Recipe, override, recipe_named
 from influx_wrap.errors import InputError
 
 
-def test_the_three_recipes() -> None:
+def test_the_four_recipes() -> None:
     stock, influx, batch = (recipe_named(name) for name in ("stock", "influx", "batch"))
     assert (stock.focal, stock.initialise, stock.rollouts) == ("vanishing-point", "single", 1)
     assert stock.fallback_percent is None
     assert (influx.focal, influx.initialise, influx.rollouts) == ("thin-lens", "fixed-point", 100)
+    assert (stock.answer, influx.answer) == ("rollout", "all-views")
+    paper = recipe_named("paper")
+    assert dataclasses.replace(paper, name="influx", answer="all-views") == influx
     assert influx.fallback_percent == 2.0
     assert stock.joint == influx.joint == "incremental"
     assert batch.joint == "batch"
@@ -34,6 +37,8 @@ def test_the_three_recipes() -> None:
         ({"fallback_percent": "none"}, {"fallback_percent": None}),
         ({"fallback_percent": "3"}, {"fallback_percent": 3.0}),
         ({"bow": "on"}, {"bow": "on"}),
+        ({"answer": "rollout"}, {"answer": "rollout"}),
+        ({"pp_prior": "off"}, {"pp_prior": "off"}),
         ({"pp_prior_px": "12.5"}, {"pp_prior_px": 12.5}),
         ({"pp_prior_px": "none"}, {"pp_prior_px": None}),
     ],
@@ -100,7 +105,7 @@ def test_nonsense_is_refused_in_a_sentence(settings: dict, words: list[str]) -> 
 
 
 def test_an_unknown_recipe() -> None:
-    with pytest.raises(InputError, match="stock, influx, batch"):
+    with pytest.raises(InputError, match="stock, paper, influx, batch"):
         recipe_named("kalibr")
 
 

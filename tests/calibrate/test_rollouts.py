@@ -129,7 +129,7 @@ def test_fallback_to_the_initialisation(percent: float, falls_back: bool) -> Non
     """A camera whose principal point really is off by more than 2 % gets the centre."""
     camera = off_centre(percent)
     scene = board_scene(61, 25, camera=camera)
-    recipe = dataclasses.replace(RECIPES["influx"], rollouts=5)
+    recipe = dataclasses.replace(RECIPES["paper"], rollouts=5)
     result = calibrate(scene.observations, recipe, focal_px=1000.0)
     if falls_back:
         assert result.selected == "initialization"

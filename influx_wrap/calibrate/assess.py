@@ -1,0 +1,218 @@
+"""The verdict in words that ends every calibration, and what to film to make it better.
+
+Limits are in picture diagonals where they are about pixels, so that they mean the same on a webcam
+and on an 8K camera. They are not statistics: everything that can be told in sigma is in sigma. They
+say from where on a person would rather not use the numbers as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from influx_wrap.calibrate.best_fit import BestFit
+from influx_wrap.calibrate.goodness import Goodness
+from influx_wrap.calibrate.model_error import MIN_GROUPS
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.result import Assessment, Grade, ProjectionUncertainty
+
+FX_SIGMA = (0.01, 0.05)
+"""Relative sigma of fx from which on care is needed, and from which on it is no use."""
+PROJECTION = (1e-3, 1e-2)
+"""Median uncertainty of a projected point, in picture diagonals."""
+SYSTEMATIC = (1e-4, 5e-4)
+"""Structure in the residuals, in picture diagonals; it must also exceed ``OF_NOISE``."""
+OF_NOISE = 0.3
+NOISE = (5e-4, 2e-3)
+"""Typical residual, in picture diagonals."""
+RING_RATIO = 2.0
+"""Noise of a ring, in units of the picture's, from which on the model does not reach there."""
+REMOVED = (0.05, 0.2)
+"""Share of corners left out as outliers."""
+RING_REMOVED = (0.2, 0.5)
+"""The same for a ring."""
+UNUSED = (0.2, 0.5)
+"""Share of views left out."""
+BENT = 0.002
+"""Bow of a board, in lengths of its longer side, that makes the answer depend on it."""
+SEEN = 0.4
+"""Share of the picture that has corners."""
+FLAT_DEG = 15.0
+"""A board that is never tilted by more than this says little about the focal length."""
+
+_RANK: dict[Grade, int] = {"good": 0, "usable with care": 1, "do not use": 2}
+_CORNERS = (
+    ("upper left", 0, 0),
+    ("upper right", 0, -1),
+    ("lower left", -1, 0),
+    ("lower right", -1, -1),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a verdict is based on.
+
+    goodness    of the answer; None for measured points, whose residuals are not corners' alone
+    board_m     longer side of the board; None if the target is no board
+    """
+
+    theta: FloatArray
+    covariance: FloatArray
+    projection: ProjectionUncertainty
+    best: BestFit
+    goodness: Goodness | None
+    image_size: tuple[int, int]
+    board_m: float | None
+
+    @property
+    def diagonal_px(self) -> float:
+        """The picture's diagonal."""
+        return math.hypot(*self.image_size)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    grade: Grade
+    reason: str
+
+
+def assess(evidence: Evidence) -> Assessment:
+    """Good, usable with care, or not to be used, and why."""
+    findings = [*_precision(evidence), *_views(evidence), *_noise(evidence)]
+    if evidence.goodness is not None:
+        findings += [*_structure(evidence, evidence.goodness), *_coverage(evidence.goodness)]
+    worst: Grade = max((f.grade for f in findings), key=_RANK.__getitem__, default="good")
+    findings.sort(key=lambda finding: -_RANK[finding.grade])
+    return Assessment(worst, tuple(f.reason for f in findings), tuple(_film_next(evidence)))
+
+
+def _graded(value: float, limits: tuple[float, float]) -> Grade:
+    if not value <= limits[1]:
+        return "do not use"
+    return "usable with care" if value > limits[0] else "good"
+
+
+def _precision(evidence: Evidence) -> Iterator[_Finding]:
+    relative = math.sqrt(evidence.covariance[0, 0]) / evidence.theta[0]
+    grade = _graded(relative, FX_SIGMA)
+    if grade != "good":
+        yield _Finding(grade, f"fx is known to {100 * relative:.1f} % only")
+    median_px = evidence.projection.median_px
+    grade = _graded(median_px / evidence.diagonal_px, PROJECTION)
+    if grade != "good":
+        yield _Finding(grade, f"a projected point is uncertain by {median_px:.2g} px")
+    if not evidence.best.converged:
+        yield _Finding("usable with care", "the adjustment stopped before it had converged")
+
+
+def _views(evidence: Evidence) -> Iterator[_Finding]:
+    best = evidence.best
+    unused = [reason for reason in best.unused if reason is not None]
+    grade = _graded(len(unused) / len(best.unused), UNUSED)
+    if grade != "good":
+        yield _Finding(grade, f"{len(unused)} of {len(best.unused)} views could not be used")
+    if evidence.board_m is None:
+        return
+    n_used = len(best.unused) - len(unused)
+    if best.groups < 3:
+        yield _Finding("do not use", f"{_of_views(best.groups, n_used)} determine hardly anything")
+    elif best.inflation is None:
+        yield _Finding(
+            "usable with care",
+            f"{_of_views(best.groups, n_used)} (fewer than {MIN_GROUPS} that are clearly "
+            "different) do not show how far the lens model is off",
+        )
+
+
+def _of_views(groups: int, views: int) -> str:
+    if groups == views:
+        return f"{views} view{'s' * (views != 1)}"
+    return f"{views} views, of which only {groups} differ,"
+
+
+def _noise(evidence: Evidence) -> Iterator[_Finding]:
+    goodness, best = evidence.goodness, evidence.best
+    noise_px = best.sigma_px if goodness is None else goodness.noise_px
+    grade = _graded(noise_px / evidence.diagonal_px, NOISE)
+    if grade != "good":
+        yield _Finding(grade, f"corners miss their place by {noise_px:.2g} px")
+    if goodness is None:
+        return
+    used = best.weights.sum()
+    seen = goodness.corners_of_used_views
+    grade = _graded(1 - used / max(seen, 1), REMOVED)
+    if grade != "good":
+        yield _Finding(grade, f"{100 * (1 - used / seen):.0f} % of the corners are outliers")
+    ring = int(np.nanargmax(goodness.ring_removed))
+    grade = _graded(goodness.ring_removed[ring], RING_REMOVED)
+    if grade != "good" and goodness.ring_corners[ring] >= 30:
+        yield _Finding(
+            grade,
+            f"{100 * goodness.ring_removed[ring]:.0f} % of the corners around "
+            f"{goodness.rings_px[ring]:.0f} px from the centre are left out",
+        )
+
+
+def _structure(evidence: Evidence, goodness: Goodness) -> Iterator[_Finding]:
+    systematic_px = goodness.systematic_px
+    grade = _graded(systematic_px / evidence.diagonal_px, SYSTEMATIC)
+    if grade != "good" and systematic_px > OF_NOISE * goodness.noise_px:
+        yield _Finding(
+            grade,
+            f"residuals have structure ({systematic_px:.2g} px over the picture): the lens model "
+            "or the board's description does not fit",
+        )
+    reach_px = goodness.reach_px(RING_RATIO)
+    if reach_px is not None:
+        ratio = float((goodness.ring_noise_px / goodness.noise_px).max())
+        yield _Finding(
+            "usable with care",
+            f"the lens model does not reach beyond {reach_px:.0f} px from the centre (residuals "
+            f"are up to {ratio:.1f} times larger there)",
+        )
+    best, side = evidence.best, evidence.board_m
+    if best.refused_bow is not None and side is not None:
+        percent = 100 * np.abs(best.refused_bow).max() / side
+        yield _Finding(
+            "usable with care",
+            f"the views ask for a board bent by {percent:.1f} % of its size, which no board is",
+        )
+    if best.bow is not None and side is not None and np.abs(best.bow).max() > BENT * side:
+        yield _Finding(
+            "usable with care",
+            f"the board is bent by {1e3 * np.abs(best.bow).max():.2g} mm, and the answer depends "
+            "on its shape",
+        )
+
+
+def _coverage(goodness: Goodness) -> Iterator[_Finding]:
+    share = float(goodness.seen.mean())
+    if share < SEEN:
+        yield _Finding("usable with care", f"corners cover only {100 * share:.0f} % of the picture")
+
+
+def _film_next(evidence: Evidence) -> Iterator[str]:
+    best, goodness = evidence.best, evidence.goodness
+    if goodness is None:
+        return
+    missing = [name for name, row, column in _CORNERS if not goodness.seen[row, column]]
+    if missing and goodness.seen.mean() < 0.9:
+        parts = (
+            "all four corners" if len(missing) == 4 else f"the {' and the '.join(missing)} corner"
+        )
+        yield f"move the board into {parts} of the picture"
+    if evidence.board_m is None:
+        return
+    if best.inflation is None:
+        yield "film the board in at least 15 clearly different poses"
+    tilts = np.degrees(np.arccos(np.clip(np.abs(best.poses[:, 8]), 0, 1)))
+    if tilts.max() < FLAT_DEG:
+        yield "tilt the board by 30 to 45 degrees: up, down, left and right"
+    if best.bow is not None and np.abs(best.bow).max() > BENT * evidence.board_m:
+        yield "fix the board to something flat"
+    if goodness.reach_px(RING_RATIO) is not None or best.refused_bow is not None:
+        yield "a fisheye lens needs a fisheye model: k1, k2, p1, p2 do not describe it"

@@ -1,0 +1,167 @@
+"""What does not fit is called so: a fisheye, a bent board, copies of a view, a lens's rim."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.goodness import goodness_of
+from influx_wrap.calibrate.model_error import alike
+from influx_wrap.calibrate.recipe import RECIPES
+from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.observations import Observations
+from tests.calibrate.scenes import CAMERA, GRID, IMAGE_SIZE, Scene, board_scene, opencv_project
+
+QUICK = {name: dataclasses.replace(r, rollouts=min(r.rollouts, 4)) for name, r in RECIPES.items()}
+
+
+def equidistant(points: FloatArray, focal_px: float) -> FloatArray:
+    """Pixels (n, 2) of points (n, 3) in camera space: the radius is the angle."""
+    across = np.linalg.norm(points[:, :2], axis=1)
+    angle = np.arctan2(across, points[:, 2])
+    centre = (np.array(IMAGE_SIZE) - 1) / 2
+    return centre + focal_px * (angle / across)[:, None] * points[:, :2]
+
+
+def fisheye(field_deg: float, n_views: int = 24, seed: int = 5) -> Observations:
+    """A board all over the field of an equidistant lens."""
+    rng = np.random.default_rng(seed)
+    focal_px = IMAGE_SIZE[0] / np.radians(field_deg)
+    board = GRID.points - GRID.points.mean(axis=0)
+    uv, valid = [], []
+    while len(uv) < n_views:
+        away = np.radians(rng.uniform(0, 0.42 * field_deg))
+        around = rng.uniform(0, 2 * np.pi)
+        towards = Rotation.from_euler("zx", [around, away])
+        turned = towards * Rotation.from_rotvec(rng.normal(0, 0.3, 3))
+        place = towards.apply([0, 0, rng.uniform(0.15, 0.4)])
+        seen = equidistant(turned.apply(board) + place, focal_px)
+        seen += rng.normal(0, 0.1, seen.shape)
+        inside = ((seen >= 0) & (seen <= np.array(IMAGE_SIZE) - 1)).all(axis=1)
+        if inside.sum() > 30:
+            uv.append(np.where(inside[:, None], seen, 0.0))
+            valid.append(inside)
+    return Observations(GRID, np.array(uv), np.array(valid), IMAGE_SIZE)
+
+
+@pytest.mark.parametrize("recipe", QUICK.values(), ids=lambda recipe: recipe.name)
+def test_a_fisheye_is_not_to_be_used(recipe: object) -> None:
+    try:
+        answer = calibrate(fisheye(170.0), recipe)  # type: ignore[arg-type]
+    except CalibrationError:
+        return
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    assert "structure" in answer.assessment.sentence
+
+
+def test_a_good_calibration_is_called_good() -> None:
+    """Noise alone is no structure, whatever the recipe."""
+    scene = board_scene(7, 30)
+    for recipe in QUICK.values():
+        answer = calibrate(scene.observations, recipe, focal_px=1100.0)
+        assert answer.assessment is not None
+        assert (answer.assessment.grade, answer.assessment.reasons) == ("good", ())
+
+
+def with_k3(scene: Scene, k3: float) -> Observations:
+    """The views of a lens that needs another radial term than there is."""
+    observations = scene.observations
+    uv = np.empty_like(observations.uv)
+    theta = np.concatenate([CAMERA.array, [k3]])
+    noise = np.random.default_rng(3).normal(0, 0.1, uv.shape)
+    for view, pose in enumerate(scene.poses):
+        uv[view] = opencv_project(theta, pose, GRID.points)
+    uv += noise
+    inside = ((uv > 0) & (uv < np.array(IMAGE_SIZE) - 1)).all(axis=2)
+    return dataclasses.replace(observations, uv=uv, valid=observations.valid & inside)
+
+
+def test_where_the_lens_model_does_not_reach_corners_are_kept() -> None:
+    """A term r^7 spoils the rim: large residuals there are the model's fault, not the corners'."""
+    scene = board_scene(9, 40, tilt_deg=35)
+    observations = with_k3(scene, -0.5)
+    answer = calibrate(observations, QUICK["batch"], focal_px=1100.0)
+    removed = sum(len(view.corners_removed) for view in answer.views)
+    assert removed < 0.01 * observations.n_corners
+    assert answer.assessment is not None
+    assert answer.assessment.grade != "good"
+    clean = calibrate(scene.observations, QUICK["batch"], focal_px=1100.0)
+    assert (answer.sigma > 1.5 * clean.sigma).any()
+
+
+def test_structure_is_measured_in_pixels() -> None:
+    """A radial error of 0.2 px that grows to the rim is found to be about that large."""
+    scene = board_scene(11, 40)
+    answer = calibrate(scene.observations, QUICK["batch"], focal_px=1100.0)
+    problem = scene.problem
+    clean = goodness_of(problem, answer.intrinsics.array, None, answer.poses, problem.weights)
+    assert clean.systematic_px < 0.02
+    np.testing.assert_allclose(clean.noise_px, 0.1, rtol=0.05)
+    uv = scene.observations.uv
+    centre = np.array(CAMERA.array[2:4])
+    wavy = uv + 0.2 * np.sin((uv - centre) / 80.0)
+    spoilt = dataclasses.replace(scene.observations, uv=wavy)
+    again = dataclasses.replace(scene, observations=spoilt).problem
+    found = goodness_of(again, answer.intrinsics.array, None, answer.poses, again.weights)
+    assert 0.05 < found.systematic_px < 0.25
+
+
+def test_copies_of_a_view_do_not_make_sigma_small() -> None:
+    """Thirty photographs of one pose, with errors of their own, count as one."""
+    few = board_scene(13, 8).observations
+    rng = np.random.default_rng(1)
+    copies = few.subset(np.concatenate([np.arange(8), np.full(24, 3)]))
+    jitter = rng.normal(0, 0.1, copies.uv.shape)
+    copies = dataclasses.replace(copies, uv=copies.uv + jitter, view_ids=np.arange(32))
+    one = calibrate(few, QUICK["batch"], focal_px=1100.0)
+    many = calibrate(copies, QUICK["batch"], focal_px=1100.0)
+    assert (many.sigma[:4] > 0.8 * one.sigma[:4]).all()
+    only = few.subset(np.full(10, 3))
+    only = dataclasses.replace(only, uv=only.uv + jitter[:10], view_ids=np.arange(10))
+    try:
+        copied = calibrate(only, QUICK["batch"], focal_px=1100.0)
+    except CalibrationError:
+        return
+    assert copied.assessment is not None
+    assert copied.assessment.grade == "do not use"
+
+
+def test_views_that_are_alike() -> None:
+    corners = np.array([[0.0, 0.0], [10.0, 0.0]])
+    outlines = np.stack([corners, corners + 0.5, corners + 40, corners + 40.5])
+    groups = alike(outlines, 2.0)
+    assert groups[0] == groups[1] != groups[2] == groups[3]
+    assert len(set(alike(outlines, 0.1).tolist())) == 4
+
+
+def test_a_bow_no_board_has_is_not_believed() -> None:
+    """A board that is bent by 3 % of its size is another board than its file says."""
+    side_m = float(np.ptp(GRID.points, axis=0).max())
+    bent = board_scene(15, 25, bow_m=(0.03 * side_m, 0.0, 0.0))
+    answer = calibrate(bent.observations, QUICK["batch"], focal_px=1100.0)
+    assert answer.bow_m is None
+    assert answer.assessment is not None
+    assert "which no board is" in answer.assessment.sentence
+    believable = board_scene(15, 25, bow_m=(0.004 * side_m, 0.0, 0.0))
+    answer = calibrate(believable.observations, QUICK["batch"], focal_px=1100.0)
+    assert answer.bow_m is not None
+    np.testing.assert_allclose(answer.bow_m[0], 0.004 * side_m, rtol=0.05)
+    assert answer.assessment is not None
+    assert any("flat" in advice for advice in answer.assessment.film_next)
+
+
+def test_sigma_holds_where_the_model_does_not_fit() -> None:
+    """Fits to disjoint sets of views of the spoilt lens scatter as their sigmas say."""
+    scene = board_scene(17, 120, tilt_deg=35)
+    observations = with_k3(scene, -0.5)
+    parts = np.array_split(np.random.default_rng(2).permutation(120), 5)
+    fits = [calibrate(observations.subset(p), QUICK["batch"], focal_px=1100.0) for p in parts]
+    spread = np.std([fit.intrinsics.array for fit in fits], axis=0, ddof=1)
+    sigma = np.sqrt(np.mean([fit.sigma**2 for fit in fits], axis=0))
+    assert ((spread / sigma > 0.3) & (spread / sigma < 2.2)).all(), spread / sigma
