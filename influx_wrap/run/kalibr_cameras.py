@@ -206,6 +206,11 @@ def _views(
     return observations, views
 
 
+def _verdict(calibration: Calibration) -> list[tuple[str, str]]:
+    found = calibration.assessment
+    return [] if found is None else [("verdict", found.sentence)]
+
+
 def _results(calibration: Calibration, topic: str) -> CameraResults:
     used = [view for view in calibration.views if view.used]
     removed = sum(len(view.corners_removed) for view in used)
@@ -219,6 +224,7 @@ def _results(calibration: Calibration, topic: str) -> CameraResults:
             ("views", f"{len(used)} used of {len(calibration.views)}"),
             ("corners", f"{calibration.residuals.corners} used, {removed} removed"),
             ("corner noise", f"{calibration.corner_sigma_px:.4f} px, which the deviations are for"),
+            *_verdict(calibration),
             ("seed", str(calibration.seed)),
         ),
     )

@@ -282,7 +282,7 @@ def _comparison(calibration: Calibration) -> str:
     return (
         f"This is Kalibr's procedure, one order of the views; all views at once (recipe batch) "
         f"give fx {batch.fx:.3f}, fy {batch.fy:.3f}, cx {batch.cx:.3f}, cy {batch.cy:.3f}; "
-        "recipe influx tries 100 orders from the lens's focal length: see influx-calib calibrate "
+        "recipe influx tries 100 orders and answers with all views: see influx-calib calibrate "
         "--help."
     )
 
