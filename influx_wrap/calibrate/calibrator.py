@@ -89,6 +89,7 @@ def calibrate(
     jobs: int = 1,
     progress: Progress | None = None,
     orders: Orders | None = None,
+    pp_prior_px: float | None = None,
 ) -> Calibration:
     """Calibrate one experiment.
 
@@ -98,6 +99,7 @@ def calibrate(
     jobs      how many rollouts are computed at once; the answer does not depend on it
     progress  hears how many rollouts are done
     orders    runs the rollouts of an incremental recipe in place of our own stage 4
+    pp_prior_px  how close to the middle the camera's principal point is expected, a sigma
 
     Raises ``CalibrationError`` if there is no answer.
 

@@ -89,7 +89,7 @@ def _load_entry(path: Path) -> Entry:
 
 def _read_camera(record: Record) -> Camera:
     required = ("kind", "name", "sensor_width_mm", "sensor_height_mm", "width_px", "height_px")
-    record.check_keys(required, ("height_above_ground_m",))
+    record.check_keys(required, ("height_above_ground_m", "pp_prior_px"))
     return record.build(
         Camera,
         name=record.text("name"),
@@ -98,6 +98,7 @@ def _read_camera(record: Record) -> Camera:
         width_px=record.integer("width_px", at_least=1),
         height_px=record.integer("height_px", at_least=1),
         **_optional_number(record, "height_above_ground_m", above=0),
+        **_optional_number(record, "pp_prior_px", above=0),
     )
 
 

@@ -182,6 +182,13 @@ class Record:
             raise self.fault(key, f"must be at least {at_least:g}, got {number:g}.")
         return number
 
+    def flag(self, key: str) -> bool:
+        """True or false; false if it is missing."""
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.fault(key, f"must be true or false, got {value!r}.")
+        return value
+
     def integer(self, key: str, *, at_least: int) -> int:
         """A whole number."""
         value = self.value(key)
