@@ -88,9 +88,13 @@ def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:
         raise PoseError(f"view {view} has fewer than 4 points inside the camera's field of view")
     # SQPnP works about the origin; centring keeps it accurate for far-away frames.
     centre = points.mean(axis=0)
-    found, rotation_vector, translation = cv2.solvePnP(
-        points - centre, rays, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP
-    )
+    try:
+        found, rotation_vector, translation = cv2.solvePnP(
+            points - centre, rays, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP
+        )
+    except cv2.error:
+        # Rays within a millionth of each other, as an absurd focal length gives.
+        found, rotation_vector, translation = False, np.zeros(3), np.zeros((3, 1))
     if not found or not np.isfinite(translation).all():
         raise PoseError(f"no pose fits view {view}")
     rotation = cv2.Rodrigues(rotation_vector)[0]

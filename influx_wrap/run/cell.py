@@ -23,7 +23,7 @@ from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.recording_yaml import RECORDING, read_setting
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES
-from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.model.optics import check_focal_px, thin_lens_focal_px
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
 from influx_wrap.model.result import Json
 from influx_wrap.model.words import size_text
@@ -133,6 +133,7 @@ def _calibrate(
     observations = experiment.observations
     try:
         focal_px = thin_lens_focal_px(experiment.lfl_mm, experiment.fd_m, experiment.pixel_um)
+        check_focal_px(focal_px, observations.image_size)
         prior_px = None if job.rig is None else job.rig.camera.pp_prior_px
         answer = job.engine.calibrate(
             observations,

@@ -14,6 +14,7 @@ from influx_wrap.formats.catalogue import CAMERA, Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.formats.lut import read_table
+from influx_wrap.lut.consistency import odd_focal_lengths
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
@@ -63,6 +64,7 @@ def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False)
     Suspect ones, and those whose verdict is "do not use", are left out unless ``keep_suspects``,
     or a person vouches for them (``trust: true``).
     """
+    records: dict[str, CellRecord] = {}
     rows, left_out, remarks, hashes, lens = [], {}, {}, {}, ""
     for name, path in Workspace(folder).records().items():
         try:
@@ -77,8 +79,16 @@ def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False)
         if said:
             remarks[name] = "; ".join(said)
         rows.append(row)
+        records[name] = record
         lens = record.cell.lens or ""
         hashes[name] = file_hash(path)
+    for name, doubt in _contradicted(rows, camera).items():
+        if keep_suspects or records[name].is_trusted:
+            remarks[name] = "; ".join(filter(None, (remarks.get(name), doubt)))
+        else:
+            left_out[name] = f"{doubt}. {INSIST}"
+            rows = [row for row in rows if row.name != name]
+            del hashes[name]
     if not rows:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise NoTable(f"{folder}: no experiment of this run can be in a table. {reasons}")
@@ -142,6 +152,19 @@ def _row(name: str, record: CellRecord) -> _Row:
         result.intrinsics.array,
         result.covariance,
     )
+
+
+def _contradicted(rows: list[_Row], camera: Camera) -> dict[str, str]:
+    """By name, experiments whose focal length the others contradict, and in which words."""
+    cfl_mm = np.array([1e-3 * row.values[0] * camera.pixel_um for row in rows])
+    lfl_mm, fd_m = (np.array([getattr(row, key) for row in rows]) for key in ("lfl_mm", "fd_m"))
+    return {
+        rows[odd.index].name: (
+            f"fx says {odd.cfl_mm:.1f} mm, the other experiments say {odd.expected_mm:.1f} mm at "
+            f"lfl_mm {lfl_mm[odd.index]:g} and fd_m {fd_m[odd.index]:.3g}: is it another setting?"
+        )
+        for odd in odd_focal_lengths(lfl_mm, fd_m, cfl_mm)
+    }
 
 
 def table_from_selection(path: Path, lens: str, camera: Camera) -> Built:
