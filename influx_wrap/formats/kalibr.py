@@ -102,8 +102,8 @@ def _read_aprilgrid(record: Record) -> Target:
             f"by tagSize, such as 0.3: a gap of {spacing:g} mm gives {spacing / 1e3 / size_m:.3g}.",
         )
     return AprilGrid(
-        tag_cols=_count(record, "tagCols", at_least=1),
-        tag_rows=_count(record, "tagRows", at_least=1),
+        tag_cols=record.integer("tagCols", at_least=1, at_most=MAX_COUNT),
+        tag_rows=record.integer("tagRows", at_least=1, at_most=MAX_COUNT),
         tag_size_m=size_m,
         tag_spacing=spacing,
     )
@@ -121,19 +121,12 @@ def _length_m(record: Record, key: str) -> float:
     return value
 
 
-def _count(record: Record, key: str, *, at_least: int) -> int:
-    value = record.integer(key, at_least=at_least)
-    if value > MAX_COUNT:
-        raise record.fault(key, f"must be at most {MAX_COUNT}, got {value:.4g}.")
-    return value
-
-
 def _read_checkerboard(record: Record) -> Target:
     spacings = ("colSpacingMeters", "rowSpacingMeters")
     record.check_keys(("target_type", "targetCols", "targetRows", *spacings))
     return Checkerboard(
-        cols=_count(record, "targetCols", at_least=2),
-        rows=_count(record, "targetRows", at_least=2),
+        cols=record.integer("targetCols", at_least=2, at_most=MAX_COUNT),
+        rows=record.integer("targetRows", at_least=2, at_most=MAX_COUNT),
         col_spacing_m=_length_m(record, "colSpacingMeters"),
         row_spacing_m=_length_m(record, "rowSpacingMeters"),
     )
