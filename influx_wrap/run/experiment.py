@@ -9,7 +9,12 @@ from pathlib import Path
 from influx_wrap.calibrate.layout import check_target
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
-from influx_wrap.calibrate.sanity import TypedSetting, check_calibration, explain_failure
+from influx_wrap.calibrate.sanity import (
+    TypedSetting,
+    check_calibration,
+    explain_failure,
+    require_finite,
+)
 from influx_wrap.compute.progress import Progress
 from influx_wrap.compute.provenance import provenance
 from influx_wrap.engines.engine import Engine
@@ -61,6 +66,7 @@ def calibrate_files(
         answer = engine.calibrate(
             observations, recipe, name=name, focal_px=focal_px, seed=seed, progress=progress
         )
+        require_finite(answer)
     except CalibrationError as error:
         why = explain_failure(observations)
         if why is not None:
