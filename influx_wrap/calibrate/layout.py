@@ -167,7 +167,7 @@ def _origins(target: AprilGrid, cols: int) -> FloatArray:
     """(T, 2) where the tag of each point begins if the ids run over ``cols`` columns."""
     pitch = target.tag_size_m * (1 + target.tag_spacing)
     tag = target.tag_of_point
-    return pitch * np.stack([tag % cols, tag // cols], axis=-1)
+    return np.asarray(pitch * np.stack([tag % cols, tag // cols], axis=-1), dtype=float)
 
 
 def _misfit_px(observations: Observations, points: FloatArray) -> float:
