@@ -21,6 +21,8 @@ SYSTEM_PACKAGES += qemu-user # other processors
 
 # Empty ones are left to the command's own defaults.
 DATA ?=
+CAMERA ?=
+CATALOGUE ?=
 OUT ?=
 RECIPE ?=
 JOBS ?=
@@ -41,12 +43,13 @@ IMAGE_EXTRAS := video
 .PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
 
 help: ## this list
-	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N] [IN=docker]"
+	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N] [IN=docker]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 ifeq ($(IN),)
 calibrate: $(STAMP) ## calibrate all cells of LENS; simulated, or those in DATA
-	$(BIN)/influx-calib run "$(LENS)" $(COMMON) $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE))
+	$(BIN)/influx-calib run "$(LENS)" $(COMMON) $(if $(CAMERA),--camera "$(CAMERA)") \
+	$(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE))
 else ifeq ($(IN),docker)
 calibrate: calibrate-in-docker
 else
@@ -58,6 +61,8 @@ HOST_OUT := $(or $(OUT),runs/$(LENS))
 calibrate-in-docker: engine
 	@[ -z "$(DATA)" ] || [ -d "$(DATA)" ] || { \
 	echo "DATA=$(DATA) is not a folder; it is a folder with one folder per cell."; exit 1; }
+	@[ -z "$(CATALOGUE)" ] || [ -d "$(CATALOGUE)" ] || { \
+	echo "CATALOGUE=$(CATALOGUE) is not a folder; it is a folder of YAML files."; exit 1; }
 	@$(ENGINE) image inspect "$(IMAGE)" >/dev/null 2>&1 || $(MAKE) image
 	@mkdir -p "$(HOST_OUT)"
 	@echo "Inside, $(HOST_OUT) is /out$(if $(DATA), and $(DATA) is /data)."
@@ -65,7 +70,9 @@ calibrate-in-docker: engine
 	--cap-drop all --security-opt no-new-privileges --user "$$(id -u):$$(id -g)" \
 	$$([ "$(notdir $(ENGINE))" != podman ] || [ "$$(id -u)" -eq 0 ] || echo --userns keep-id) \
 	--volume "$$(realpath "$(HOST_OUT)"):/out" $(if $(DATA),--volume "$$(realpath "$(DATA)"):/data:ro") \
+	$(if $(CATALOGUE),--volume "$$(realpath "$(CATALOGUE)"):/catalogue:ro") \
 	"$(IMAGE)" influx-calib run "$(LENS)" --out /out $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(CAMERA),--camera "$(CAMERA)") $(if $(CATALOGUE),--catalogue /catalogue) \
 	$(if $(DATA),--data /data) $(if $(RECIPE),--recipe $(RECIPE))
 
 image: engine ## the image that IN=docker works in; ENGINE=docker|podman

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from influx_wrap.cli.options import PATH, count_option, number_option
+from influx_wrap.cli.options import PATH, catalogue_option, count_option, number_option
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -65,7 +65,7 @@ from influx_wrap.run.print_board import print_board
     show_default="target.yaml beside the sheet",
     help="Where the description for the calibration goes.",
 )
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     size: str,

@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.calibrate.sanity import TypedSetting
 from influx_wrap.cli.engine import chosen_engine, engine_options
 from influx_wrap.cli.options import (
     PATH,
@@ -102,6 +103,7 @@ def command(
                 focal_px=start_px,
                 seed=seed,
                 progress=progress.update,
+                typed=_typed(lfl_mm, fd_m, pixel_um),
             )
     except CalibrationError as error:
         click.echo(f"Failed: {error}", err=True)
@@ -128,6 +130,12 @@ def _starting_focal_px(
         missing = " and ".join(name for name in lens if name not in given)
         raise InputError(f"{' and '.join(given)} given without {missing}: all three are needed.")
     return None
+
+
+def _typed(lfl_mm: float | None, fd_m: float | None, pixel_um: float | None) -> TypedSetting | None:
+    if lfl_mm is None or fd_m is None or pixel_um is None:
+        return None
+    return TypedSetting(lfl_mm, fd_m, pixel_um, "the command")
 
 
 class _LateProgress:

@@ -10,6 +10,7 @@ from influx_wrap.calibrate.recipe import RECIPES, override
 from influx_wrap.cli.listener import ConsoleListener
 from influx_wrap.cli.options import (
     PATH,
+    catalogue_option,
     cells_option,
     jobs_option,
     lens_argument,
@@ -37,7 +38,7 @@ PRINTED_PX = (0.1, 1.0, 10.0, 100.0)
 @seed_option
 @jobs_option
 @scheduler_option
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     lens: str,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from influx_wrap.cli.options import PATH, count_option, image_size, jobs_option
+from influx_wrap.cli.options import PATH, catalogue_option, count_option, image_size, jobs_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.evaluate.points import parse_points
@@ -44,7 +44,7 @@ from influx_wrap.run.evaluation import evaluate_files
 @count_option("--subsample", 1, "End-point errors of every Nth frame only.", at_least=1)
 @click.option("--intervals", is_flag=True, help="With 95 % confidence in the tables.")
 @jobs_option
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     predictions: tuple[Path, ...],

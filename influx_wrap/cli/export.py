@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from influx_wrap.cli.options import PATH
+from influx_wrap.cli.options import PATH, catalogue_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -22,7 +22,7 @@ from influx_wrap.formats.export import EXPORTS, LONG, notes, read_clip
 @click.option("--out", type=PATH, required=True, help="File, or folder of stmap and camchain.")
 @click.option("--camera", default=CAMERA, show_default=True,
               help="Camera body of a clip; a table knows its own.")  # fmt: skip
-@click.pass_obj
+@catalogue_option
 def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: str) -> None:
     """Write the intrinsics of a clip's frames, or of a table's experiments, as other programs
     read them. docs/exports.md says what each format can hold.

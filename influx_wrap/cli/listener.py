@@ -58,3 +58,5 @@ class ConsoleListener(RunListener):
         if failure is not None and self._shows_failures:
             reason = f"{failure.stage}: {failure.reason}. {failure.advice}"
             self._console.print(f"[red]{escape(outcome.cell)} failed:[/] {escape(reason)}")
+        for suspicion in outcome.record.suspicions:
+            self.warn(f"{outcome.cell} is suspect", f"{suspicion.sentence}.")

@@ -11,7 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
 
-from influx_wrap.cli.options import PATH, number_option
+from influx_wrap.cli.options import (
+    PATH,
+    catalogue_option,
+    keep_suspects_option,
+    number_option,
+)
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
@@ -51,23 +56,36 @@ def command() -> None:
 @click.option("--out", type=PATH, required=True, help="The table.")
 @click.option("--lens", help="Of a selected-results file; a run knows its own.")
 @click.option("--camera", show_default=f"the run's, or {CAMERA}", help="Camera body.")
-@click.pass_obj
+@keep_suspects_option
+@catalogue_option
 def build(
-    catalogue: Path | None, source: Path, out: Path, lens: str | None, camera: str | None
+    catalogue: Path | None,
+    source: Path,
+    out: Path,
+    lens: str | None,
+    camera: str | None,
+    keep_suspects: bool,
 ) -> None:
     """Build a table from a run's results or from a selected-results file.
+
+    Experiments of a run that contradict what was typed, or whose verdict is "do not use", are
+    left out and named.
 
     \b
     Example:
       influx-calib lut build runs/canon17 --out canon17.json
+      influx-calib lut build runs/canon17 --out all.json --keep-suspects
     """
-    built = table_from(source, load_catalogue(catalogue), lens=lens, camera=camera)
+    known = load_catalogue(catalogue)
+    built = table_from(source, known, lens=lens, camera=camera, keep_suspects=keep_suspects)
     write_table(out, built.table)
     console = answer_console()
     n = len(built.table.names)
     console.print(escape(f"{n} experiments of {built.table.lens} in {out}"), soft_wrap=True)
     for name, reason in built.left_out.items():
         console.print(escape(f"  left out: {name}, {reason}"), soft_wrap=True)
+    for name, remark in built.remarks.items():
+        console.print(escape(f"  in it all the same: {name}, {remark}"), soft_wrap=True)
 
 
 @command.command("query")

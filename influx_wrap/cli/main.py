@@ -72,7 +72,9 @@ class _Commands(LazyGroup):
     "--catalogue",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder with YAML files of your own lenses, cameras and boards.",
+    envvar="INFLUX_CATALOGUE",
+    show_envvar=True,
+    help="Folder with YAML files of your own lenses, cameras and boards; also after the command.",
 )
 @click.pass_context
 def main(ctx: click.Context, catalogue: Path | None) -> None:

@@ -136,6 +136,27 @@ rollouts_option = count_option(
 )
 
 
+keep_suspects_option = click.option(
+    "--keep-suspects",
+    is_flag=True,
+    help="Also experiments that contradict what was typed, or whose verdict is 'do not use'.",
+)
+
+
+def _chosen_catalogue(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Any:
+    """The folder given after the command, or else before it, or by the environment."""
+    return ctx.obj if value is None else value
+
+
+catalogue_option = click.option(
+    "--catalogue",
+    type=PATH,
+    metavar="DIR",
+    callback=_chosen_catalogue,
+    help="Folder with YAML files of your own lenses, cameras and boards.",
+)
+
+
 def lens_argument(function: Command) -> Command:
     """LENS and --camera."""
     camera = click.option("--camera", default=CAMERA, show_default=True, help="Camera body.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from influx_wrap.cli.options import PATH, lens_argument
+from influx_wrap.cli.options import PATH, catalogue_option, lens_argument
 from influx_wrap.cli.tables import answers, plan_table, plan_totals, print_written
 from influx_wrap.formats.influx import write_lens_settings
 from influx_wrap.run.plan import plan_by_name
@@ -16,7 +16,7 @@ from influx_wrap.run.plan import plan_by_name
 @lens_argument
 @click.option("--out", type=PATH, help="Write the lens settings as JSON.")
 @click.option("--figure", type=PATH, help="Draw the grid; png, pdf, svg, ...")
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None, lens: str, camera: str, out: Path | None, figure: Path | None
 ) -> None:

@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskID
 
-from influx_wrap.cli.options import PATH, as_settings, count_option, number_option, setting
+from influx_wrap.cli.options import (
+    PATH,
+    as_settings,
+    catalogue_option,
+    count_option,
+    number_option,
+    setting,
+)
 from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
@@ -83,7 +90,7 @@ from influx_wrap.predict.videos import Outcome
     shown="300, or 3600 for a method that wants the whole video",
 )
 @count_option("--jobs", 1, "Videos at once, each with a process of the method's.", at_least=1)
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     videos: tuple[str, ...],

@@ -13,8 +13,10 @@ from influx_wrap.cli.lut import print_judgements
 from influx_wrap.cli.options import (
     PATH,
     as_settings,
+    catalogue_option,
     cells_option,
     jobs_option,
+    keep_suspects_option,
     lens_argument,
     recipe_options,
     scheduler_option,
@@ -36,7 +38,8 @@ from influx_wrap.run.plan import plan_by_name
 @seed_option
 @jobs_option
 @scheduler_option
-@click.pass_obj
+@keep_suspects_option
+@catalogue_option
 def command(
     catalogue: Path | None,
     lens: str,
@@ -53,6 +56,7 @@ def command(
     seed: int,
     jobs: int,
     scheduler: str | None,
+    keep_suspects: bool,
 ) -> None:
     """Calibrate all cells of LENS, and say how good each is.
 
@@ -61,6 +65,11 @@ def command(
     first. A flight whose flashes and readings do not match fails until it is reviewed. A run
     that was stopped goes on where it stopped when the same command is given again. The exit
     code is 1 if a cell failed.
+
+    An answer that contradicts what was typed (another focal length than lfl_mm, the board in
+    another distance than fd_m, ...) is marked and printed, and is not in the lens's table
+    unless you insist: with --keep-suspects for all, or "trust: true" in the recording.yaml
+    of one.
 
     \b
     Example:
@@ -91,6 +100,7 @@ def command(
             jobs=jobs,
             scheduler=scheduler,
             catalogue=catalogue,
+            keep_suspects=keep_suspects,
             listener=listener,
         )
     answer = answers()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     track,
 )
 
 from influx_wrap.cli.options import (
     PATH,
+    catalogue_option,
     cells_option,
     choice_option,
     count_option,
@@ -32,6 +35,7 @@ from influx_wrap.cli.simulate_clip import (
 )
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import CAMERA
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
 from influx_wrap.model.words import counted
@@ -156,9 +160,11 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
 @clip_options
 @jobs_option
 @seed_option
+@catalogue_option
 @click.pass_context
 def command(
     context: click.Context,
+    catalogue: Path | None,
     lens: str,
     camera: str,
     out: Path,
@@ -212,7 +218,7 @@ def command(
     check_clip_options(context)
     if clip:
         simulate_clip(
-            plan_by_name(lens, camera, context.obj),
+            plan_by_name(lens, camera, catalogue),
             out,
             ClipOptions(n_frames, motion, codec, image_noise, vignetting),
             size,
@@ -223,7 +229,7 @@ def command(
         )
         return
     _check_combination(context, images=images, video=video)
-    plan = plan_by_name(lens, camera, context.obj)
+    plan = plan_by_name(lens, camera, catalogue)
     noise = Noise(
         corner_px=noise_px,
         outliers=outliers,
@@ -248,11 +254,21 @@ def command(
     _make_with_progress(prepared, jobs)
     n_cells = len(prepared.simulations)
     answers().print(
-        f"{counted(n_cells, 'cell')} of {lens} simulated in {out}, beside "
+        f"{counted(n_cells, 'cell')} of {lens} simulated in {escape(str(out))}, beside "
         f"the grid (plan.json) and all settings ({SETTINGS}).\n"
-        f"Calibrate with: influx-calib run {lens} --data {out}",
+        f"Calibrate with: {escape(_run_line(lens, camera, out, catalogue))}",
         soft_wrap=True,
     )
+
+
+def _run_line(lens: str, camera: str, out: Path, catalogue: Path | None) -> str:
+    """The command that calibrates what was simulated, for a shell."""
+    words = ["influx-calib", "run", lens, "--data", str(out)]
+    if camera != CAMERA:
+        words += ["--camera", camera]
+    if catalogue is not None:
+        words += ["--catalogue", str(catalogue)]
+    return shlex.join(words)
 
 
 def _check_combination(context: click.Context, *, images: bool, video: bool) -> None:

@@ -33,10 +33,12 @@ class Engine(Protocol):
         focal_px: float | None,
         seed: int,
         progress: Progress | None = None,
+        pp_prior_px: float | None = None,
     ) -> Calibration:
         """Calibrate one experiment; raises ``CalibrationError`` if there is no answer.
 
-        ``name`` is the experiment's, for what the engine leaves on disk.
+        ``name`` is the experiment's, for what the engine leaves on disk; ``pp_prior_px`` the
+        camera's, how close to the picture's middle its principal point is expected.
         """
 
     def provenance(self) -> dict[str, Any]:

@@ -155,6 +155,7 @@ class KalibrEngine:
         focal_px: float | None,
         seed: int,
         progress: Progress | None = None,
+        pp_prior_px: float | None = None,
     ) -> Calibration:
         """Calibrate one experiment in the folder ``name``; its runs are ``rollout-000`` and on.
 
@@ -182,7 +183,10 @@ class KalibrEngine:
                 )
             return [rollout for rollout, _ in answers]
 
-        answer = calibrate(observations, recipe, focal_px=focal_px, seed=seed, orders=orders)
+        answer = calibrate(
+            observations, recipe, focal_px=focal_px, seed=seed, orders=orders,
+            pp_prior_px=pp_prior_px,
+        )  # fmt: skip
         # Of its rollouts a Kalibr tells nothing but the intrinsics.
         untold: Any = dict.fromkeys(("views_used", "corners_removed", "restarts"))
         return replace(

@@ -35,11 +35,13 @@ class NativeEngine:
         focal_px: float | None,
         seed: int,
         progress: Progress | None = None,
+        pp_prior_px: float | None = None,
     ) -> Calibration:
         """Calibrate one experiment; nothing is left on disk."""
         return calibrate(
-            observations, recipe, focal_px=focal_px, seed=seed, jobs=self.jobs, progress=progress
-        )
+            observations, recipe, focal_px=focal_px, seed=seed, jobs=self.jobs, progress=progress,
+            pp_prior_px=pp_prior_px,
+        )  # fmt: skip
 
     def provenance(self) -> dict[str, Any]:
         """Our own versions are in every result."""

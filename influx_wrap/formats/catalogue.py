@@ -26,6 +26,9 @@ T = TypeVar("T")
 CAMERA = "arri-alexa-mini"
 """The camera of whoever names none."""
 
+MAX_SIDE_PX, MAX_TAGS = 100_000, 1000
+"""Of a picture, and along one side of a board: more is a slip of the keyboard."""
+
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -89,15 +92,16 @@ def _load_entry(path: Path) -> Entry:
 
 def _read_camera(record: Record) -> Camera:
     required = ("kind", "name", "sensor_width_mm", "sensor_height_mm", "width_px", "height_px")
-    record.check_keys(required, ("height_above_ground_m",))
+    record.check_keys(required, ("height_above_ground_m", "pp_prior_px"))
     return record.build(
         Camera,
         name=record.text("name"),
         sensor_width_mm=record.number("sensor_width_mm", above=0),
         sensor_height_mm=record.number("sensor_height_mm", above=0),
-        width_px=record.integer("width_px", at_least=1),
-        height_px=record.integer("height_px", at_least=1),
+        width_px=record.integer("width_px", at_least=1, at_most=MAX_SIDE_PX),
+        height_px=record.integer("height_px", at_least=1, at_most=MAX_SIDE_PX),
         **_optional_number(record, "height_above_ground_m", above=0),
+        **_optional_number(record, "pp_prior_px", above=0),
     )
 
 
@@ -120,8 +124,8 @@ def _read_board(record: Record) -> Board:
     required = ("kind", "name", "width_mm", "height_mm")
     record.check_keys((*required, "tag_rows", "tag_cols", "tag_size_mm", "tag_spacing"))
     grid = AprilGrid(
-        tag_cols=record.integer("tag_cols", at_least=1),
-        tag_rows=record.integer("tag_rows", at_least=1),
+        tag_cols=record.integer("tag_cols", at_least=1, at_most=MAX_TAGS),
+        tag_rows=record.integer("tag_rows", at_least=1, at_most=MAX_TAGS),
         tag_size_m=record.number("tag_size_mm", above=0) / 1e3,
         tag_spacing=record.number("tag_spacing", at_least=0),
     )

@@ -46,7 +46,10 @@ FILES = EXPERIMENT, TARGET, COORDS, SUCCESSES
 
 @dataclass(frozen=True, eq=False)
 class StoredExperiment:
-    """What the folder of an experiment holds; ``truth`` is None if it is a real one."""
+    """What the folder of an experiment holds; ``truth`` is None if it is a real one.
+
+    ``is_trusted`` says that a person vouches for it where the pictures contradict it.
+    """
 
     lens: str
     camera: str
@@ -57,6 +60,7 @@ class StoredExperiment:
     pixel_um: float
     observations: Observations
     truth: Truth | None
+    is_trusted: bool = False
 
 
 def write_experiment(
@@ -97,7 +101,8 @@ def read_experiment(folder: Path) -> StoredExperiment:
         raise InputError(f"{folder} is not a folder; an experiment is a folder of files.")
     record = read_yaml(folder / EXPERIMENT)
     names = ("lens", "camera", "cell", "target")
-    record.check_keys((*names, "lfl_mm", "fd_m", "image_size", "pixel_um", "pixel_origin"))
+    required = (*names, "lfl_mm", "fd_m", "image_size", "pixel_um", "pixel_origin")
+    record.check_keys(required, ("trust",))
     record.check_pixel_origin()
     target = read_target(folder / TARGET)
     observations = read_observations(
@@ -114,6 +119,7 @@ def read_experiment(folder: Path) -> StoredExperiment:
         pixel_um=record.number("pixel_um", above=0),
         observations=observations,
         truth=_read_truth(folder / TRUTH, observations) if has_truth else None,
+        is_trusted=record.flag("trust"),
     )
 
 

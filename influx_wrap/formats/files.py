@@ -144,7 +144,8 @@ class Record:
         known = [*required, *optional]
         for key in self.values:
             if key not in known:
-                raise self.fault(str(key), f"is not known here; the keys are {', '.join(known)}.")
+                name = str(key).encode(errors="backslashreplace").decode()
+                raise self.fault(name, f"is not known here; the keys are {', '.join(known)}.")
 
     def build(self, make: Callable[..., T], **values: object) -> T:
         """``make(**values)``; what it refuses is reported as a fault of this file."""
@@ -160,9 +161,9 @@ class Record:
         return self.values[key]
 
     def text(self, key: str) -> str:
-        """Text that is not empty."""
+        """Text that is not empty, and that may be a file's name."""
         value = self.value(key)
-        if not isinstance(value, str) or not value.strip():
+        if not isinstance(value, str) or not value.strip() or not _is_clean(value):
             raise self.fault(key, f"must be text, got {value!r}.")
         return value
 
@@ -182,13 +183,22 @@ class Record:
             raise self.fault(key, f"must be at least {at_least:g}, got {number:g}.")
         return number
 
-    def integer(self, key: str, *, at_least: int) -> int:
-        """A whole number."""
+    def flag(self, key: str) -> bool:
+        """True or false; false if it is missing."""
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.fault(key, f"must be true or false, got {value!r}.")
+        return value
+
+    def integer(self, key: str, *, at_least: int, at_most: int | None = None) -> int:
+        """A whole number within the given bounds."""
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.fault(key, f"must be a whole number, got {value!r}.")
         if value < at_least:
-            raise self.fault(key, f"must be at least {at_least}, got {value}.")
+            raise self.fault(key, f"must be at least {at_least}, got {_shortened(value)}.")
+        if at_most is not None and value > at_most:
+            raise self.fault(key, f"must be at most {at_most}, got {_shortened(value)}.")
         return value
 
     def numbers(self, key: str) -> tuple[float, ...]:
@@ -263,6 +273,17 @@ def dump_yaml(values: Mapping[str, object]) -> str:
         yaml.safe_dump({key: value}, default_flow_style=None if isinstance(value, list) else False)
         for key, value in values.items()
     )
+
+
+def _shortened(value: int) -> str:
+    """A number in a sentence: not with its hundred digits."""
+    text = str(value)
+    return text if len(text) < 20 else f"{text[:6]}... ({len(text)} digits)"
+
+
+def _is_clean(text: str) -> bool:
+    """Whether text is free of what neither files nor terminals take: NUL, half characters."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _as_record(path: Path, values: object) -> Record:

@@ -42,6 +42,9 @@ _SUCCESSES_COLUMNS = np.dtype([("observation_id", "i8"), ("success", "i8")])
 
 _UPPER = np.triu_indices(3)
 
+MAX_SIDE_M, MAX_TAG_SPACING, MAX_COUNT = 2.0, 1.5, 1000
+"""Of a tag or square, of the gap between tags as a share of one, and of rows and columns."""
+
 
 def read_target(path: str | Path) -> Target:
     """The target described in a Kalibr ``target.yaml``.
@@ -91,22 +94,41 @@ def write_target(path: Path, target: Target) -> None:
 
 def _read_aprilgrid(record: Record) -> Target:
     record.check_keys(("target_type", "tagCols", "tagRows", "tagSize", "tagSpacing"))
+    size_m, spacing = _length_m(record, "tagSize"), record.number("tagSpacing", at_least=0)
+    if spacing > MAX_TAG_SPACING:
+        raise record.fault(
+            "tagSpacing",
+            f"{spacing:g} would be a gap {spacing:g} times as wide as a tag. It is the gap divided "
+            f"by tagSize, such as 0.3: a gap of {spacing:g} mm gives {spacing / 1e3 / size_m:.3g}.",
+        )
     return AprilGrid(
-        tag_cols=record.integer("tagCols", at_least=1),
-        tag_rows=record.integer("tagRows", at_least=1),
-        tag_size_m=record.number("tagSize", above=0),
-        tag_spacing=record.number("tagSpacing", at_least=0),
+        tag_cols=record.integer("tagCols", at_least=1, at_most=MAX_COUNT),
+        tag_rows=record.integer("tagRows", at_least=1, at_most=MAX_COUNT),
+        tag_size_m=size_m,
+        tag_spacing=spacing,
     )
+
+
+def _length_m(record: Record, key: str) -> float:
+    """The side of a tag or square, which nobody prints metres long."""
+    value = record.number(key, above=0)
+    if value > MAX_SIDE_M:
+        raise record.fault(
+            key,
+            f"{value:g} is in metres, and no board has that: for {value:g} mm write "
+            f"{value / 1e3:g}.",
+        )
+    return value
 
 
 def _read_checkerboard(record: Record) -> Target:
     spacings = ("colSpacingMeters", "rowSpacingMeters")
     record.check_keys(("target_type", "targetCols", "targetRows", *spacings))
     return Checkerboard(
-        cols=record.integer("targetCols", at_least=2),
-        rows=record.integer("targetRows", at_least=2),
-        col_spacing_m=record.number("colSpacingMeters", above=0),
-        row_spacing_m=record.number("rowSpacingMeters", above=0),
+        cols=record.integer("targetCols", at_least=2, at_most=MAX_COUNT),
+        rows=record.integer("targetRows", at_least=2, at_most=MAX_COUNT),
+        col_spacing_m=_length_m(record, "colSpacingMeters"),
+        row_spacing_m=_length_m(record, "rowSpacingMeters"),
     )
 
 

@@ -122,9 +122,7 @@ def _is_stills(record: Record, footage: Path) -> bool:
     pictures = footage.is_dir() and bool(suffixes(footage) & set(PICTURES))
     if "stills" not in record.values:
         return pictures
-    stills = record.value("stills")
-    if not isinstance(stills, bool):
-        raise record.fault("stills", f"must be true or false, got {stills!r}.")
+    stills = record.flag("stills")
     if stills and not pictures:
         raise record.fault("stills", f"is true, but {footage.name} is not a folder of pictures.")
     return stills

@@ -2,7 +2,8 @@
 
 It has either ``lfl_mm`` and ``fd_m``, or ``metadata``, the name of a file beside it, CSV
 (``lens_metadata``) or ``.json`` (``arri``). It may name its ``footage``, a video or a folder
-of pictures, which it must if there are several, and its ``lens``, ``camera`` and ``cell``.
+of pictures, which it must if there are several, and its ``lens``, ``camera`` and ``cell``; with
+``trust: true`` a person vouches for it where the pictures contradict it.
 What else it has tells what was filmed: a board (``recording``) or the drone
 (``flight_recording``).
 """
@@ -33,7 +34,7 @@ MOST_LENS_MOTION = 0.005
 """How far the lens may drift during an experiment, as a share of LFL or FD."""
 
 _NAMES = ("lens", "camera", "cell")
-SHARED_KEYS = ("lfl_mm", "fd_m", "metadata", "footage", "rtk", *_NAMES)
+SHARED_KEYS = ("lfl_mm", "fd_m", "metadata", "footage", "rtk", "trust", *_NAMES)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class RecordingSetting:
     fd_m: float | None
     target_name: str | None
     camera: str | None
+    is_trusted: bool = False
 
 
 def clip_with_metadata(folder: Path) -> Path | None:
@@ -77,7 +79,8 @@ def read_setting(folder: Path) -> RecordingSetting:
             target_name = record.text("target" if "target" in record.values else "board")
     with suppress(InputError):
         camera = record.text("camera")
-    return RecordingSetting(lfl_mm, fd_m, target_name, camera)
+    is_trusted = record.values.get("trust") is True
+    return RecordingSetting(lfl_mm, fd_m, target_name, camera, is_trusted)
 
 
 def write_description(folder: Path, names: Mapping[str, str], footage: str) -> None:
@@ -90,7 +93,9 @@ def read_description(folder: Path) -> Record:
     """What ``recording.yaml`` of a folder says, as it is."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; a recording is a folder of files.")
-    return read_yaml(folder / RECORDING)
+    record = read_yaml(folder / RECORDING)
+    record.flag("trust")
+    return record
 
 
 def names_of(record: Record) -> dict[str, str | None]:

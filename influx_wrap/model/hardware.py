@@ -16,7 +16,11 @@ def _require_positive(owner: str, **values: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A camera body: its sensor in millimetres and its picture in pixels."""
+    """A camera body: its sensor in millimetres and its picture in pixels.
+
+    ``pp_prior_px`` is how far from the picture's middle its principal points are expected, a
+    standard deviation; None: 1 % of the width.
+    """
 
     name: str
     sensor_width_mm: float
@@ -24,6 +28,7 @@ class Camera:
     width_px: int
     height_px: int
     height_above_ground_m: float = 1.44
+    pp_prior_px: float | None = None
 
     def __post_init__(self) -> None:
         _require_positive(
@@ -34,6 +39,8 @@ class Camera:
             height_px=self.height_px,
             height_above_ground_m=self.height_above_ground_m,
         )
+        if self.pp_prior_px is not None:
+            _require_positive(f"camera {self.name}", pp_prior_px=self.pp_prior_px)
 
     @property
     def image_size(self) -> tuple[int, int]:
@@ -88,3 +95,12 @@ class Board:
 
     def __post_init__(self) -> None:
         _require_positive(f"board {self.name}", width_mm=self.width_mm, height_mm=self.height_mm)
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """What a lens's experiments are said to be made with, and the boards there are."""
+
+    camera: Camera
+    lens: Lens
+    boards: tuple[Board, ...] = ()

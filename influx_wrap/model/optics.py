@@ -14,6 +14,9 @@ import math
 
 from influx_wrap.errors import InputError
 
+WIDEST, LONGEST = 0.1, 100.0
+"""Focal lengths of cameras, in widths of their pictures."""
+
 
 def thin_lens_cfl_mm(lfl_mm: float, fd_m: float) -> float:
     """Camera focal length of a thin lens; ``fd_m`` may be ``math.inf``."""
@@ -34,6 +37,19 @@ def thin_lens_focal_px(lfl_mm: float, fd_m: float, pixel_um: float) -> float:
     """Thin-lens CFL in pixels: where a calibration starts."""
     _check_positive("pixel size", pixel_um, "um")
     return 1e3 * thin_lens_cfl_mm(lfl_mm, fd_m) / pixel_um
+
+
+def check_focal_px(focal_px: float, image_size: tuple[int, int]) -> None:
+    """Refuse a focal length that no camera with pictures of ``image_size`` has, before it is
+    where a calibration starts."""
+    width = max(image_size)
+    if WIDEST * width <= focal_px <= LONGEST * width:
+        return
+    degrees = math.degrees(2 * math.atan(width / 2 / focal_px)) if focal_px > 0 else 180.0
+    raise InputError(
+        f"a focal length of {focal_px:.4g} px is no start for pictures {width} px wide: they would "
+        f"show {degrees:.3g} degrees. Check the focal length, and the pixel size in micrometres."
+    )
 
 
 def lens_to_object_m(cfl_mm: float, fd_m: float) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.result import CalibrationResult, Failure, Json
+from influx_wrap.model.suspicion import Suspicion
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,18 @@ class CellTruth:
 
 @dataclass(frozen=True, eq=False)
 class CellRecord:
-    """One cell of a run; ``truth`` is known of simulated experiments only."""
+    """One cell of a run; ``truth`` is known of simulated experiments only.
+
+    suspicions  what was typed and the pictures contradict
+    is_trusted  whether a person has said that the experiment is right nevertheless
+    """
 
     cell: CellSetting
     truth: CellTruth | None
     outcome: CalibrationResult | Failure
     provenance: Mapping[str, Any]
+    suspicions: tuple[Suspicion, ...] = ()
+    is_trusted: bool = False
 
     @property
     def result(self) -> CalibrationResult | None:
@@ -80,10 +87,21 @@ class CellRecord:
         """Why there is no result, None if there is one."""
         return self.outcome if isinstance(self.outcome, Failure) else None
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the answer is not for a lens's table, a clause each; none if it is."""
+        harmful = tuple(one.sentence for one in self.suspicions if one.harmful)
+        assessment = None if self.result is None else self.result.assessment
+        if assessment is not None and assessment.grade == "do not use":
+            return (*harmful, assessment.sentence)
+        return harmful
+
     def as_dict(self) -> Json:
         """Plain data for ``result.json`` or ``failure.json``."""
         return {
             **self.outcome.as_dict(),
+            "suspicions": [suspicion.as_dict() for suspicion in self.suspicions],
+            "trusted": self.is_trusted,
             "cell": self.cell.as_dict(),
             "truth": None if self.truth is None else self.truth.as_dict(),
             "provenance": dict(self.provenance),
@@ -99,4 +117,6 @@ class CellRecord:
             truth=CellTruth.from_dict(truth) if truth else None,
             outcome=kind.from_dict(data),
             provenance=data["provenance"],
+            suspicions=tuple(Suspicion.from_dict(one) for one in data.get("suspicions", ())),
+            is_trusted=data.get("trusted", False) is True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import traceback
 from dataclasses import dataclass
@@ -13,16 +14,19 @@ from threadpoolctl import threadpool_limits
 from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.calibrate.sanity import TypedSetting, check_calibration, explain_failure
 from influx_wrap.compute.provenance import provenance
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
 from influx_wrap.formats.experiment import StoredExperiment, read_experiment
 from influx_wrap.formats.files import file_hash
-from influx_wrap.formats.recording_yaml import read_setting
+from influx_wrap.formats.recording_yaml import RECORDING, read_setting
+from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES
-from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.model.optics import check_focal_px, thin_lens_focal_px
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
 from influx_wrap.model.result import Json
+from influx_wrap.model.words import size_text
 from influx_wrap.run.jobs import Job
 
 
@@ -81,11 +85,16 @@ def failed(job: Job, recipe: Recipe, error: Exception, known: _Known | None = No
 def made_from_job(job: Job, recipe: Recipe) -> Json:
     """The provenance of a job's result: it is finished when there is one that says the same."""
     names = (*files.FILES, files.TRUTH)
+    # What the answer is checked against, and whether a person vouches for it.
+    rig = None if job.rig is None else hashlib.sha256(repr(job.rig).encode()).hexdigest()
+    trusted = {"trusted": True} if job.is_trusted else {}
     return provenance(
         recipe=recipe.as_dict(),
         seed=job.seed,
         inputs={name: _hash_if_readable(job.folder / name) for name in names},
         simulation=None if job.simulation is None else job.simulation.as_dict(),
+        rig=rig,
+        **trusted,
         **job.engine.provenance(),
     )
 
@@ -96,22 +105,68 @@ def _obtain(job: Job) -> StoredExperiment:
     experiment = read_experiment(job.folder)
     if experiment.lens != job.lens:
         raise InputError(f"this is an experiment of lens {experiment.lens}, not of {job.lens}.")
+    if job.rig is not None:
+        _check_camera(experiment, job.rig.camera)
     return experiment
+
+
+def _check_camera(experiment: StoredExperiment, camera: Camera) -> None:
+    """Refuse an experiment of another camera, whose pixels are not those of the table."""
+    if experiment.camera != camera.name:
+        raise InputError(
+            f"this is an experiment with camera {experiment.camera}, not with {camera.name}; name "
+            "it with --camera."
+        )
+    size = experiment.observations.image_size
+    if size != camera.image_size:
+        raise InputError(
+            f"{files.EXPERIMENT} says image_size {size_text(size)}, camera {camera.name} has "
+            f"{size_text(camera.image_size)}: name the camera that recorded it with --camera, or "
+            "describe it in a catalogue."
+        )
 
 
 def _calibrate(
     job: Job, recipe: Recipe, experiment: StoredExperiment, known: _Known
 ) -> CellOutcome:
     start = time.perf_counter()
+    observations = experiment.observations
     try:
         focal_px = thin_lens_focal_px(experiment.lfl_mm, experiment.fd_m, experiment.pixel_um)
+        check_focal_px(focal_px, observations.image_size)
+        prior_px = None if job.rig is None else job.rig.camera.pp_prior_px
         answer = job.engine.calibrate(
-            experiment.observations, recipe, name=job.cell, focal_px=focal_px, seed=job.seed
+            observations,
+            recipe,
+            name=job.cell,
+            focal_px=focal_px,
+            seed=job.seed,
+            pp_prior_px=prior_px,
         )
+        suspicions = check_calibration(answer, observations, _typed(experiment, job))
+    except CalibrationError as error:
+        why = explain_failure(observations)
+        if why is not None:
+            advice = "Mend it and run this again."
+            error = CalibrationError("target", f"{why} ({error.stage}: {error.reason})", advice)
+        return failed(job, recipe, error, known)
     except Exception as error:
         return failed(job, recipe, error, known)
-    record = CellRecord(known.cell, known.truth, answer, made_from_job(job, recipe))
+    record = CellRecord(
+        known.cell,
+        known.truth,
+        answer,
+        made_from_job(job, recipe),
+        suspicions,
+        is_trusted=job.is_trusted or experiment.is_trusted,
+    )
     return CellOutcome(job.cell, recipe.name, record, time.perf_counter() - start)
+
+
+def _typed(experiment: StoredExperiment, job: Job) -> TypedSetting:
+    """What is said of the experiment, for the answer to be checked against."""
+    source = files.EXPERIMENT if job.recording is None else RECORDING
+    return TypedSetting(experiment.lfl_mm, experiment.fd_m, experiment.pixel_um, source, job.rig)
 
 
 def _hash_if_readable(path: Path) -> str | None:
@@ -142,7 +197,7 @@ def _known_of_job(job: Job) -> _Known:
         return _Known(setting, CellTruth(job.simulation.truth, None))
     if job.recording is not None:
         read = read_setting(job.recording)
-        camera_name = read.camera or job.camera
+        camera_name = read.camera or (None if job.rig is None else job.rig.camera.name)
         setting = CellSetting(
             job.cell, job.lens, camera_name, read.target_name, read.lfl_mm, read.fd_m
         )

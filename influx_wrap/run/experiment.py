@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from influx_wrap.calibrate.layout import check_target
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.calibrate.sanity import (
+    TypedSetting,
+    check_calibration,
+    explain_failure,
+    require_finite,
+)
 from influx_wrap.compute.progress import Progress
 from influx_wrap.compute.provenance import provenance
 from influx_wrap.engines.engine import Engine
 from influx_wrap.formats.files import check_writable, file_hash, write_json
 from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.model.optics import check_focal_px
+from influx_wrap.model.suspicion import Suspicion
 
 
 def calibrate_files(
@@ -26,14 +37,18 @@ def calibrate_files(
     focal_px: float | None,
     seed: int,
     progress: Progress | None = None,
+    typed: TypedSetting | None = None,
 ) -> Calibration:
     """Calibrate, and write the result, or why there is none, to ``out``.
 
     ``target`` is Kalibr's file, ``coords`` and ``successes`` the two files of detections.
     ``name`` is for what the engine leaves on disk; ``progress`` hears how many rollouts are
-    done. Raises ``CalibrationError`` if there is no result.
+    done. What contradicts ``typed``, or the target, is a warning of the result. Raises
+    ``CalibrationError`` if there is no result.
     """
     observations = read_observations(coords, successes, read_target(target), image_size)
+    if focal_px is not None:
+        check_focal_px(focal_px, image_size)
     check_writable(out)
     made_from = provenance(
         recipe=recipe.as_dict(),
@@ -51,8 +66,18 @@ def calibrate_files(
         answer = engine.calibrate(
             observations, recipe, name=name, focal_px=focal_px, seed=seed, progress=progress
         )
+        require_finite(answer)
     except CalibrationError as error:
+        why = explain_failure(observations)
+        if why is not None:
+            reason = f"{why} ({error.stage}: {error.reason})"
+            error = CalibrationError("target", reason, "Mend it and calibrate again.")
         write_json(out, {**error.failure.as_dict(), "provenance": made_from})
-        raise
+        raise error from None
+    if typed is None:
+        found: Sequence[Suspicion] = check_target(observations)
+    else:
+        found = check_calibration(answer, observations, typed)
+    answer = replace(answer, warnings=(*answer.warnings, *(one.sentence for one in found)))
     write_json(out, {**answer.as_dict(), "provenance": made_from})
     return answer

@@ -12,7 +12,8 @@ from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
-from influx_wrap.formats.recording_yaml import RECORDING
+from influx_wrap.formats.recording_yaml import RECORDING, read_setting
+from influx_wrap.model.hardware import Rig
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import Simulation
 
@@ -21,8 +22,9 @@ from influx_wrap.synth.film.simulation import Simulation
 class Job:
     """One cell: where its files are, how they are made if they are not, what to do with them.
 
-    ``recording`` is the folder of the footage they are made from, with the run's ``camera``;
-    ``failure`` says why they could not be.
+    ``recording`` is the folder of the footage they are made from; ``failure`` says why they
+    could not be. ``rig`` is what the run is said to be made with, None if nobody says;
+    ``is_trusted`` that a person vouches for the recording.
     """
 
     cell: str
@@ -33,7 +35,8 @@ class Job:
     seed: int
     recording: Path | None = None
     failure: Exception | None = None
-    camera: str | None = None
+    rig: Rig | None = None
+    is_trusted: bool = False
     engine: Engine = field(default_factory=NativeEngine)
 
 
@@ -77,11 +80,14 @@ def recorded_jobs(
             raise InputError(f"{folder} has no cell {name!r}; it has {', '.join(known)}.")
     chosen = [name for name in known if name in wanted]
     return [
-        Job(name, lens, workspace.data(name), None, tuple(recipes), seed, folder / name)
+        Job(
+            name, lens, workspace.data(name), None, tuple(recipes), seed, folder / name,
+            is_trusted=read_setting(folder / name).is_trusted,
+        )
         if name in footage
         else Job(name, lens, folder / name, None, tuple(recipes), seed)
         for name in chosen
-    ]
+    ]  # fmt: skip
 
 
 def by_number(name: str) -> list[str | int]:

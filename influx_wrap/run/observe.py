@@ -28,9 +28,7 @@ def observe_jobs(
     Footage that gives none becomes its job's failure. For the main thread only.
     """
     return [
-        job
-        if job.recording is None
-        else _observe(replace(job, camera=plan.camera.name), plan, boards, processes, listener)
+        job if job.recording is None else _observe(job, plan, boards, processes, listener)
         for job in jobs
     ]
 

@@ -29,6 +29,7 @@ from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.judge import Judgement, judge_all
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.experiment import Plan
+from influx_wrap.model.hardware import Rig
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
@@ -111,6 +112,7 @@ def run_lens(
     jobs: int | None = None,
     scheduler: str | None = None,
     catalogue: Path | None = None,
+    keep_suspects: bool = False,
     listener: RunListener | None = None,
 ) -> Run:
     """Calibrate all cells of a lens, and make its summary, its page and its table.
@@ -122,6 +124,7 @@ def run_lens(
     jobs       how many processes work at once; all cores unless given
     scheduler  address of a Dask cluster that calibrates in their place
     catalogue  folder with lenses, cameras and boards of one's own
+    keep_suspects  the table also has experiments that are not to be trusted
 
     A cell that fails does not stop the others: its record says why. To be called from the
     main thread of a program whose ``__main__`` can be imported, as processes are started.
@@ -142,15 +145,17 @@ def run_lens(
     calibrator.check(chosen)
     folder = None if data is None else Path(data)
     todo = _jobs(plan, folder, cells, chosen, seed, workspace, listener)
-    todo = [replace(job, engine=calibrator) for job in todo]
+    boards = load_catalogue(catalogue).boards
+    rig = Rig(plan.camera, plan.lens, tuple(boards.values()))
+    todo = [replace(job, engine=calibrator, rig=rig) for job in todo]
     with chosen_cluster(scheduler) as cluster, workspace.open():
         workspace.claim(plan)
-        todo = observe_jobs(todo, plan, load_catalogue(catalogue).boards, processes, listener)
+        todo = observe_jobs(todo, plan, boards, processes, listener)
         stores = {chosen.name: workspace}
         records = calibrate_jobs(todo, stores, processes, listener, cluster)[chosen.name]
         _write_summary(workspace, plan, chosen, seed, records, simulated=folder is None)
         has_page = _write_page(workspace, folder, processes, listener)
-        table, judgements = _write_table(workspace, plan, listener)
+        table, judgements = _write_table(workspace, plan, listener, keep_suspects)
     seconds = time.monotonic() - start
     lens_table = None if table is None else LensTable.of(table)
     return Run(workspace, plan, chosen, records, lens_table, judgements, has_page, seconds)
@@ -261,14 +266,14 @@ def _write_page(
 
 
 def _write_table(
-    workspace: Workspace, plan: Plan, listener: RunListener
+    workspace: Workspace, plan: Plan, listener: RunListener, keep_suspects: bool
 ) -> tuple[Table | None, tuple[Judgement, ...]]:
     """Write the lens's table, its pictures and its page; returns what leaving one out says.
 
     Without an experiment to make them from there are none, nor those of an earlier run.
     """
     try:
-        built = table_from_run(workspace.root, plan.camera)
+        built = table_from_run(workspace.root, plan.camera, keep_suspects=keep_suspects)
     except NoTable as error:
         workspace.table.unlink(missing_ok=True)
         workspace.explorer.unlink(missing_ok=True)
@@ -277,7 +282,9 @@ def _write_table(
         return None, ()
     for name, reason in built.left_out.items():
         if not workspace.failure(name).exists():
-            listener.note(f"not in {workspace.table.name}: {name}, {reason}")
+            listener.warn(f"not in {workspace.table.name}", f"{name}, {reason}.")
+    for name, remark in built.remarks.items():
+        listener.warn(f"in {workspace.table.name} all the same", f"{name}, {remark}.")
     listener.progress("the lens's table, its figures and its page", 0, None)
     write_table(workspace.table, built.table)
     judgements = judge_all(built.table)

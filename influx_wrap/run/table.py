@@ -14,6 +14,7 @@ from influx_wrap.formats.catalogue import CAMERA, Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.formats.lut import read_table
+from influx_wrap.lut.consistency import odd_focal_lengths
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
@@ -23,13 +24,17 @@ from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.run.workspace import EDITED, Workspace
 
+INSIST = "Mend it; or insist with trust: true in its recording.yaml, or with --keep-suspects"
+
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A table, and the experiments that are not in it with the reason why."""
+    """A table, the experiments that are not in it with the reason why, and what is to be said of
+    some that are."""
 
     table: Table
     left_out: dict[str, str]
+    remarks: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,37 +58,63 @@ def read_lens_table(path: str | Path) -> LensTable:
     return LensTable.of(read_table(Path(path)))
 
 
-def table_from_run(folder: Path, camera: Camera) -> Built:
-    """The table of all experiments of a run that gave an answer."""
-    rows, left_out, hashes, lens = [], {}, {}, ""
+def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False) -> Built:
+    """The table of all experiments of a run that gave an answer to be trusted.
+
+    Suspect ones, and those whose verdict is "do not use", are left out unless ``keep_suspects``,
+    or a person vouches for them (``trust: true``).
+    """
+    records: dict[str, CellRecord] = {}
+    rows, left_out, remarks, hashes, lens = [], {}, {}, {}, ""
     for name, path in Workspace(folder).records().items():
         try:
-            row, lens_of_row = _row(name, path)
+            record = _record(path)
+            row = _row(name, record)
+            if record.doubts and not (keep_suspects or record.is_trusted):
+                raise _LeftOut(f"{'; '.join(record.doubts)}. {INSIST}")
         except _LeftOut as reason:
             left_out[name] = str(reason)
             continue
+        said = [*record.doubts, *(one.sentence for one in record.suspicions if not one.harmful)]
+        if said:
+            remarks[name] = "; ".join(said)
         rows.append(row)
-        lens = lens_of_row
+        records[name] = record
+        lens = record.cell.lens or ""
         hashes[name] = file_hash(path)
+    for name, doubt in _contradicted(rows, camera).items():
+        if keep_suspects or records[name].is_trusted:
+            remarks[name] = "; ".join(filter(None, (remarks.get(name), doubt)))
+        else:
+            left_out[name] = f"{doubt}. {INSIST}"
+            rows = [row for row in rows if row.name != name]
+            del hashes[name]
     if not rows:
-        raise NoTable(f"{folder}: no experiment of this run gave an answer for a table.")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise NoTable(f"{folder}: no experiment of this run can be in a table. {reasons}")
     provenance: dict[str, object] = {"influx_wrap": __version__, "from": "run", "results": hashes}
-    return _build(lens, camera, rows, left_out, provenance)
+    return _build(lens, camera, rows, left_out, provenance, remarks)
 
 
 def table_from(
-    source: Path, known: Catalogue, *, lens: str | None = None, camera: str | None = None
+    source: Path,
+    known: Catalogue,
+    *,
+    lens: str | None = None,
+    camera: str | None = None,
+    keep_suspects: bool = False,
 ) -> Built:
     """A table from a run's folder or a selected-results file.
 
     lens    of a selected-results file, whose name it is unless given; a run knows its own
     camera  its name in the catalogue, unless it is the run's
+    keep_suspects  also experiments of a run that are not to be trusted
     """
     if source.is_dir():
         summary = source / "summary.json"
         if camera is None and summary.exists():
             camera = read_json(summary).text("camera")
-        return table_from_run(source, known.camera(camera or CAMERA))
+        return table_from_run(source, known.camera(camera or CAMERA), keep_suspects=keep_suspects)
     return table_from_selection(source, lens or source.stem, known.camera(camera or CAMERA))
 
 
@@ -95,13 +126,16 @@ class _LeftOut(Exception):
     """Why an experiment cannot be part of a table."""
 
 
-def _row(name: str, path: Path) -> tuple[_Row, str]:
-    """An experiment of a run, and of which lens it is."""
+def _record(path: Path) -> CellRecord:
     try:
-        record = CellRecord.from_dict(read_json(path).values)
+        return CellRecord.from_dict(read_json(path).values)
     except EDITED as error:
         # A file that somebody has edited; the same run command makes it anew.
         raise _LeftOut(f"{path.name} is no result ({type(error).__name__}: {error})") from None
+
+
+def _row(name: str, record: CellRecord) -> _Row:
+    """An experiment of a run."""
     cell, result = record.cell, record.result
     if record.failure is not None:
         raise _LeftOut(f"{record.failure.stage}: {record.failure.reason}")
@@ -109,18 +143,28 @@ def _row(name: str, path: Path) -> tuple[_Row, str]:
         raise _LeftOut("its lens setting is not known")
     if math.isinf(cell.fd_m):
         raise _LeftOut("it is focused at infinity, where tables go on by themselves")
-    return (
-        _Row(
-            name,
-            cell.lfl_mm,
-            cell.fd_m,
-            cell.target == "drone",
-            place_of(name),
-            result.intrinsics.array,
-            result.covariance,
-        ),
-        cell.lens or "",
+    return _Row(
+        name,
+        cell.lfl_mm,
+        cell.fd_m,
+        cell.target == "drone",
+        place_of(name),
+        result.intrinsics.array,
+        result.covariance,
     )
+
+
+def _contradicted(rows: list[_Row], camera: Camera) -> dict[str, str]:
+    """By name, experiments whose focal length the others contradict, and in which words."""
+    cfl_mm = np.array([1e-3 * row.values[0] * camera.pixel_um for row in rows])
+    lfl_mm, fd_m = (np.array([getattr(row, key) for row in rows]) for key in ("lfl_mm", "fd_m"))
+    return {
+        rows[odd.index].name: (
+            f"fx says {odd.cfl_mm:.1f} mm, the other experiments say {odd.expected_mm:.1f} mm at "
+            f"lfl_mm {lfl_mm[odd.index]:g} and fd_m {fd_m[odd.index]:.3g}: is it another setting?"
+        )
+        for odd in odd_focal_lengths(lfl_mm, fd_m, cfl_mm)
+    }
 
 
 def table_from_selection(path: Path, lens: str, camera: Camera) -> Built:
@@ -155,6 +199,7 @@ def _build(
     rows: list[_Row],
     left_out: dict[str, str],
     provenance: dict[str, object],
+    remarks: dict[str, str] | None = None,
 ) -> Built:
     best: dict[tuple[float, float], _Row] = {}
     # Of experiments at the same setting the most certain counts.
@@ -181,7 +226,7 @@ def _build(
         grid=_grid(rows, lfl_mm, fd_m),
         provenance=provenance,
     )
-    return Built(table, left_out)
+    return Built(table, left_out, remarks or {})
 
 
 def _grid(rows: list[_Row], lfl_mm: FloatArray, fd_m: FloatArray) -> IntArray:

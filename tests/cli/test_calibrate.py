@@ -243,3 +243,42 @@ def test_full_disk(drone: Path, tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
     assert done.stderr == f"Error: {out} cannot be written: File too large.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["z0f9"]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ("--lfl-mm", 24, "--fd-m", 1, "--pixel-um", 0.00122),
+        ("--focal-px", 1e6),
+        ("--focal-px", 1e-9),
+        ("--focal-px", 1e300),
+    ],
+)
+def test_a_focal_length_that_no_camera_has(
+    invoke: Invoke, simulated: Path, tmp_path: Path, start: tuple[object, ...]
+) -> None:
+    command = ("calibrate", *inputs(simulated / "z7f0"), *start, "--recipe", "batch")
+    result = invoke(*command, "--out", tmp_path / "result.json")
+    assert_mistake(result, "is no start for pictures 3424 px wide", "pixel size in micrometres")
+
+
+def test_a_start_without_poses_is_a_failure_in_words(
+    invoke: Invoke, simulated: Path, tmp_path: Path
+) -> None:
+    command = ("calibrate", *inputs(simulated / "z7f0"), "--focal-px", 3e5, "--recipe", "batch")
+    result = invoke(*command, "--out", tmp_path / "result.json")
+    assert result.exit_code in (0, 1), result.output
+    assert isinstance(result.exception, SystemExit | None)
+
+
+def test_what_contradicts_the_options_is_a_warning(
+    invoke: Invoke, drone: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "result.json"
+    lens = ("--lfl-mm", 35, "--fd-m", 44.3, "--pixel-um", 8.25)
+    result = invoke("calibrate", *inputs(drone), *lens, "--recipe", "batch", "--out", out)
+    assert result.exit_code == 0, result.output
+    warnings = json.loads(out.read_text())["warnings"]
+    assert any("fx says 17.0 mm, the command says lfl_mm 35" in text for text in warnings)
+    assert any("44.3 looks like feet (13.5 m)" in text for text in warnings)
+    assert "looks like feet" in result.output

@@ -99,3 +99,39 @@ def test_interrupt_exits_with_130(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "Interrupted." in errors
     assert "Traceback" not in errors
+
+
+LENS = "kind: lens\nname: mine\nlfl_min_mm: 24\nlfl_max_mm: 70\nfd_min_m: 0.5\nfd_lower_m: 1\n"
+
+
+def test_a_catalogue_after_the_command_or_in_the_environment(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.yaml").write_text(LENS)
+    assert invoke("plan", "mine", "--catalogue", tmp_path).exit_code == 0
+    # The one after the command is nearer to it.
+    other = tmp_path / "other"
+    other.mkdir()
+    assert_mistake(invoke("--catalogue", tmp_path, "plan", "mine", "--catalogue", other), "mine")
+    monkeypatch.setenv("INFLUX_CATALOGUE", str(tmp_path))
+    assert invoke("plan", "mine").exit_code == 0
+    assert_mistake(invoke("plan", "mine", "--catalogue", other), "no lens 'mine'")
+    assert_mistake(invoke("--catalogue", other, "plan", "mine"), "no lens 'mine'")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["plan", "board", "simulate", "run", "lut build", "export", "predict", "evaluate", "compare",
+     "drone plan", "drone match"],
+)  # fmt: skip
+def test_every_command_that_has_cameras_takes_a_catalogue(invoke: Invoke, name: str) -> None:
+    result = invoke(*name.split(), "--help")
+    assert "--catalogue DIR" in result.output
+
+
+def test_the_makefile_hands_on_camera_and_catalogue() -> None:
+    root = Path(__file__).parents[2]
+    asked = ["make", "-n", "calibrate", "CAMERA=my cam", "CATALOGUE=a b", "STAMP="]
+    done = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=True)
+    assert '--camera "my cam"' in done.stdout
+    assert '--catalogue "a b"' in done.stdout

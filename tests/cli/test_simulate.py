@@ -1,6 +1,7 @@
 """``simulate`` writes experiments, and never into somebody else's folder."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,16 @@ def test_blender_is_an_extra(
     )
     assert_mistake(result, "pip install 'influx_wrap[blender]'")
     assert not (tmp_path / "sim").exists()
+
+
+def test_the_line_to_calibrate_with_can_be_pasted(invoke: Invoke, tmp_path: Path) -> None:
+    catalogue, out = tmp_path / "my things", tmp_path / "it's [here]"
+    catalogue.mkdir()
+    camera = "kind: camera\nname: a b\nsensor_width_mm: 28\nsensor_height_mm: 21\n"
+    (catalogue / "camera.yaml").write_text(camera + "width_px: 800\nheight_px: 600\n")
+    asked = ("simulate", "canon17", "--camera", "a b", "--catalogue", catalogue, "--out", out)
+    result = invoke(*asked, "--cells", "z0f9")
+    assert result.exit_code == 0, result.output
+    line = result.stdout.partition("Calibrate with: ")[2].strip()
+    words = ["influx-calib", "run", "canon17", "--data", str(out)]
+    assert shlex.split(line) == [*words, "--camera", "a b", "--catalogue", str(catalogue)]

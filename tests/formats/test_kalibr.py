@@ -94,6 +94,19 @@ def test_a_target_as_kalibr_documents_it(tmp_path: Path) -> None:
             "tagCols must be a whole number",
         ),
         (
+            "target_type: aprilgrid\ntagCols: 6\ntagRows: 6\ntagSize: 48\ntagSpacing: 0.3\n",
+            "tagSize 48 is in metres, and no board has that: for 48 mm write 0.048",
+        ),
+        (
+            "target_type: aprilgrid\ntagCols: 6\ntagRows: 6\ntagSize: 0.04\ntagSpacing: 12\n",
+            "tagSpacing 12 would be a gap 12 times as wide as a tag. It is the gap divided by "
+            "tagSize, such as 0.3: a gap of 12 mm gives 0.3",
+        ),
+        (
+            f"target_type: aprilgrid\ntagCols: {10**30}\ntagRows: 6\ntagSize: 1\ntagSpacing: 0\n",
+            "tagCols must be at most 1000, got 100000",
+        ),
+        (
             "target_type: aprilgrid\ntagCols: 6\ntagRows: 6\ntagSize: -0.1\ntagSpacing: 0.3\n",
             "tagSize must be above 0",
         ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from influx_wrap.cli.options import PATH, count_option, number
+from influx_wrap.cli.options import PATH, catalogue_option, count_option, number
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
@@ -48,7 +48,7 @@ from influx_wrap.formats.pairs import REVIEW
     show_default="FLIGHT; FLIGHT/experiment if it has a recording.yaml",
     help="Folder of the experiment.",
 )
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     folder: Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from influx_wrap.cli.options import PATH, lens_argument, number_option, offset
+from influx_wrap.cli.options import PATH, catalogue_option, lens_argument, number_option, offset
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.flight.mission_files import write_mission_files
@@ -109,7 +109,7 @@ RULES = Rules()
     shown="beside the flight",
 )
 @number_option("--home-lon", None, "With --home-lat.", metavar="DEG")
-@click.pass_obj
+@catalogue_option
 def command(
     catalogue: Path | None,
     /,
