@@ -263,6 +263,12 @@ def _calibration(
         )
     apart = fit.theta - best.theta
     covariance = best.covariance + np.outer(apart, apart)
+    if not np.isfinite(covariance).all():
+        raise CalibrationError(
+            "adjustment",
+            "the corners do not fit the target: the uncertainty of the answer is infinite",
+            "Check the target file, and look at the pictures.",
+        )
     intrinsics = Intrinsics.from_array(fit.theta)
     paper_pick = None if pick is None else _compared(pick, fit.theta, covariance, problem.n_views)
     if paper_pick is not None and paper_pick.difference is not None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.calibrate.layout import check_target
-from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.calibrate.result import Calibration
 from influx_wrap.model.hardware import Board, Camera, Lens, Rig
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.suspicion import Suspicion
@@ -61,7 +61,6 @@ def check_calibration(
     calibration: Calibration, observations: Observations, typed: TypedSetting
 ) -> tuple[Suspicion, ...]:
     """Everything typed that the pictures contradict, the target's description included."""
-    require_finite(calibration)
     found = check_target(observations)
     target = observations.target
     # FD is measured from the sensor, the pictures tell distances from the camera's centre.
@@ -77,17 +76,6 @@ def check_calibration(
     if not any(suspicion.what == "image_size" for suspicion in found):
         rest.append(_off_centre(calibration))
     return (*found, *(suspicion for suspicion in rest if suspicion is not None))
-
-
-def require_finite(calibration: Calibration) -> None:
-    """Refuse an answer without a finite uncertainty, which is none: no record could hold it."""
-    numbers = [*calibration.intrinsics.array, *calibration.covariance.ravel()]
-    if not np.isfinite([*numbers, calibration.corner_sigma_px]).all():
-        raise CalibrationError(
-            "adjustment",
-            "the corners do not fit the target: the uncertainty of the answer is infinite",
-            "Check the target file, and look at the pictures.",
-        )
 
 
 def _cfl_mm(calibration: Calibration, typed: TypedSetting) -> float:

@@ -13,7 +13,6 @@ from influx_wrap.calibrate.sanity import (
     TypedSetting,
     check_calibration,
     explain_failure,
-    require_finite,
 )
 from influx_wrap.compute.progress import Progress
 from influx_wrap.compute.provenance import provenance
@@ -66,7 +65,6 @@ def calibrate_files(
         answer = engine.calibrate(
             observations, recipe, name=name, focal_px=focal_px, seed=seed, progress=progress
         )
-        require_finite(answer)
     except CalibrationError as error:
         why = explain_failure(observations)
         if why is not None:
