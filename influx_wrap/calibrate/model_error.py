@@ -122,7 +122,10 @@ def spread(
     if not (len(used) and np.isfinite(information).all()):
         raise np.linalg.LinAlgError("no view determines the intrinsics")
     identical = alike(outlines[used], NEAR_IDENTICAL * diagonal_px)
-    base = _noise_covariance(information, identical, sigma_px, prior)
+    with np.errstate(over="ignore", invalid="ignore"):
+        base = _noise_covariance(information, identical, sigma_px, prior)
+    if not np.isfinite(base).all():
+        raise np.linalg.LinAlgError("the views do not determine the intrinsics")
     n_groups = int(identical.max()) + 1
     similar = alike(outlines[used], SIMILAR * diagonal_px)
     if similar.max() + 1 < MIN_GROUPS:

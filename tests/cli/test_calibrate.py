@@ -56,7 +56,7 @@ def test_board_with_few_rollouts(invoke: Invoke, simulated: Path, tmp_path: Path
     out = tmp_path / "result.json"
     result = invoke(
         *("calibrate", *inputs(simulated / "z7f0"), "--focal-px", 17500),
-        *("--rollouts", 3, "--out", out),
+        *("--recipe", "paper", "--rollouts", 3, "--out", out),
     )
     assert result.exit_code == 0, result.output
     record = json.loads(out.read_text())
@@ -64,6 +64,19 @@ def test_board_with_few_rollouts(invoke: Invoke, simulated: Path, tmp_path: Path
     assert record["selected"] in (0, 1, 2)
     assert "not used: adds too little information" in result.output
     assert len(record["covariance"]) == len(NAMES)
+
+
+def test_without_a_focal_length(invoke: Invoke, simulated: Path, tmp_path: Path) -> None:
+    """The views give one, the paper's pick stands beside the answer, and a verdict ends it."""
+    out = tmp_path / "result.json"
+    result = invoke("calibrate", *inputs(simulated / "z7f0"), "--rollouts", 3, "--out", out)
+    assert result.exit_code == 0, result.output
+    record = json.loads(out.read_text())
+    assert record["selected"] == "all-views"
+    assert record["paper_pick"]["selected"] in (0, 1, 2)
+    truth = json.loads((simulated / "z7f0" / "truth.json").read_text())["intrinsics"]
+    assert abs(record["intrinsics"]["fx"] / truth["fx"] - 1) < 0.005
+    assert record["verdict"]["grade"] in ("good", "usable with care")
 
 
 def test_provenance(invoke: Invoke, drone: Path, tmp_path: Path) -> None:
@@ -201,8 +214,6 @@ def test_a_bad_file_in_a_process_of_its_own(drone: Path, tmp_path: Path) -> None
         (["--focal-px", 0], "'--focal-px': 0 is not above 0"),
         (["--lfl-mm", 17, "--fd-m", 2], "--lfl-mm and --fd-m given without --pixel-um"),
         (["--focal-px", 2000, "--fd-m", 2], "--focal-px and --fd-m exclude each other"),
-        ([], "give --lfl-mm, --fd-m and --pixel-um, or --focal-px"),
-        (["--recipe", "stock", "--set", "focal=thin-lens"], "give --lfl-mm"),
         ([*LENS, "--set", "rollout=3"], "a recipe has no 'rollout'"),
         ([*LENS, "--set", "rollouts"], "'rollouts' is not of the form key=value"),
         ([*LENS, "--set", "rollouts=3", "--rollouts", 4], "rollouts is set twice"),
