@@ -98,10 +98,11 @@ def _pictures(task: Task) -> tuple[AprilGrid, list[tuple[np.ndarray, FloatArray,
     """The board, and pictures with their corners and which of them count."""
     plan = _plan(task.lens)
     cell = plan.cell(task.cell)
-    truth = simulated_lens(plan).intrinsics(cell.lfl_mm, cell.fd_m)
+    state = simulated_lens(plan).state(cell.lfl_mm, cell.fd_m)
+    truth = state.intrinsics
     assert cell.board is not None
     grid, rng = cell.board.grid, cell_generator(0, cell)
-    rotations, translations = board_poses(cell.board, plan.camera, truth, cell.fd_m, rng)
+    rotations, translations = board_poses(cell.board, plan.camera, truth, state.depth_m, rng)
     rays = ray_grid(truth, plan.camera.image_size)
     first = 7 * cell.zoom_index + 3 * cell.focus_index
     pictures = []
