@@ -162,9 +162,7 @@ class ThinLens(SimulatedLens):
         position = (cfl - shortest) / (longest - shortest) if longest > shortest else 0.0
         k1 = (1 - 2 * position) * self.k1_min * (cfl / shortest) ** 2
         cx, cy = _from_centre(self.camera, self.pp_offset_px)
-        return LensState(
-            Intrinsics(focal_px, focal_px, cx, cy, k1=k1), lens_to_object_m(cfl, fd_m)
-        )
+        return LensState(Intrinsics(focal_px, focal_px, cx, cy, k1=k1), lens_to_object_m(cfl, fd_m))
 
 
 @dataclass(frozen=True)

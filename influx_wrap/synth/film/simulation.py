@@ -78,9 +78,7 @@ def simulations(
         plan = with_fd_jitter(plan, fd_jitter, seed)
         cells = [plan.cell(cell.name) for cell in cells]
     return tuple(
-        Simulation(
-            plan.lens.name, plan.camera, cell, state.intrinsics, noise, seed, state.depth_m
-        )
+        Simulation(plan.lens.name, plan.camera, cell, state.intrinsics, noise, seed, state.depth_m)
         for cell in cells
         for state in [lens.state(cell.lfl_mm, cell.fd_m)]
     )
