@@ -73,8 +73,8 @@ class Lens:
     fd_min_m: float
     fd_lower_m: float
     synthetic_k1_min: float = -0.15
-    synthetic_focusing: str = "internal"
     metadata_model: str | None = None
+    synthetic_focusing: str = "internal"
 
     def __post_init__(self) -> None:
         _require_positive(

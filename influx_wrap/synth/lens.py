@@ -88,10 +88,6 @@ class LensOptions:
         }
 
 
-THIN = LensOptions("thin")
-"""The lens of the paper's simulations."""
-
-
 @dataclass(frozen=True, slots=True)
 class LensState:
     """A lens on a camera at one setting; ``depth_m`` is from the centre of projection to the
