@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from influx_wrap.cli.simulate_clip import (
 )
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import CAMERA
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
 from influx_wrap.model.words import counted
@@ -242,9 +244,19 @@ def command(
     answers().print(
         f"{counted(n_cells, 'cell')} of {lens} simulated in {out}, beside "
         f"the grid (plan.json) and all settings ({SETTINGS}).\n"
-        f"Calibrate with: influx-calib run {lens} --data {out}",
+        f"Calibrate with: {_run_command(context.obj, lens, camera, out)}",
         soft_wrap=True,
+        markup=False,
     )
+
+
+def _run_command(catalogue: Path | None, lens: str, camera: str, out: Path) -> str:
+    """What calibrates the cells, as it can be pasted into a shell."""
+    words = ["influx-calib"]
+    words += ["--catalogue", str(catalogue)] if catalogue is not None else []
+    words += ["run", lens]
+    words += ["--camera", camera] if camera != CAMERA else []
+    return shlex.join([*words, "--data", str(out)])
 
 
 def _check_combination(context: click.Context, *, images: bool, video: bool) -> None:
