@@ -44,7 +44,7 @@ GAP = 0.07
 COMPENSATOR = 0.55
 RELAY_PER_LFL = 1.3
 RELAY_PER_TRAVEL = 4.0
-RELAY_SPACE = 1.1
+RELAY_SPACE = 0.9
 
 MOST_BREATHING = 4.0
 """CFL over LFL beyond which the entrance pupil is so far away that there is no perspective left."""
