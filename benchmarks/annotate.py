@@ -81,7 +81,7 @@ def lens_table() -> LensTable:
     catalogue = load_catalogue()
     camera = catalogue.camera(CAMERA)
     plan = make_plan(catalogue.lens(LENS), camera, catalogue.boards.values())
-    truth = simulated_lens(plan, breathing=0.03)
+    truth = simulated_lens(plan)
     values = np.array([truth.intrinsics(cell.lfl_mm, cell.fd_m).array for cell in plan.cells])
     sigma = 1e-4 * values[:, :1] * np.array([1, 1, 0.1, 0.1, 0, 0, 0, 0])
     fd_m = np.array([cell.fd_m for cell in plan.cells])

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from benchmarks.detection import plain_opencv
 from benchmarks.report import verdict
-from benchmarks.scene import BOARD, FD_M
+from benchmarks.scene import BOARD, DEPTH_M
 from influx_wrap.formats.detections import SUMMARY
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.model.hardware import Camera
@@ -74,7 +74,7 @@ def run(console: Console) -> bool:
 def _pictures() -> Iterator[NDArray[np.uint8]]:
     """The first frames of a board that is moved from pose to pose."""
     rng = np.random.default_rng(6)
-    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, FD_M, rng)
+    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, DEPTH_M, rng)
     middle = BOARD.grid.points.mean(axis=0)
     way = jerky(rotations[POSES], translations[POSES], middle, TREMOR_RAD, rng)
     rays, options = ray_grid(TRUTH, CAMERA.image_size), RenderOptions(blur_px=0.7, noise=2)

@@ -110,9 +110,9 @@ def experiment_of(trial: Trial) -> Experiment:
     plan = plan_of(trial.lens)
     cell = plan.cell(trial.cell)
     key = [trial.seed, LENSES.index(trial.lens), cell.zoom_index, cell.focus_index]
-    truth = simulated_lens(plan).intrinsics(cell.lfl_mm, cell.fd_m)
-    noise = trial.condition.noise
-    return simulate(cell, plan.camera, truth, noise, np.random.default_rng(key))
+    lens = simulated_lens(plan).state(cell.lfl_mm, cell.fd_m)
+    noise, rng = trial.condition.noise, np.random.default_rng(key)
+    return simulate(cell, plan.camera, lens.intrinsics, noise, rng, lens.depth_m)
 
 
 def focal_guess_px(trial: Trial) -> float:

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import verdict
-from benchmarks.scene import BOARD, CAMERA, FD_M, TRUTH
+from benchmarks.scene import BOARD, CAMERA, DEPTH_M, TRUTH
 from benchmarks.timing import shortest
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import project
@@ -81,7 +81,7 @@ def run(console: Console) -> bool:
 
 
 def _speed(console: Console) -> list[bool]:
-    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, FD_M, np.random.default_rng(0))
+    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, DEPTH_M, np.random.default_rng(0))
     # A tilted board in the middle of the picture.
     rotation, translation = rotations[27], translations[27]
     rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def _speed(console: Console) -> list[bool]:
     for length_m in SMEARS_M:
         path = translation + np.array([[0.0, 0.0, 0.0], [length_m, 0.0, 0.0]])
         moving = partial(render_moving, *scene, np.stack([rotation] * 2), path, MOVING, rng)
-        name = f"moving by {length_m / FD_M * TRUTH.fx:.0f} px, blur 0.7 px, noise"
+        name = f"moving by {length_m / DEPTH_M * TRUTH.fx:.0f} px, blur 0.7 px, noise"
         works.append((name, moving, MOST_SECONDS_MOVING))
     width, height = CAMERA.image_size
     table = Table("picture", "seconds", "limit", "", title=f"{width} x {height} pixels, one core")
@@ -114,7 +114,7 @@ def _fresh_rays() -> None:
 
 def _corners(console: Console) -> bool:
     """Errors of corners in every tenth view of scene A, without noise."""
-    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, FD_M, np.random.default_rng(0))
+    rotations, translations = board_poses(BOARD, CAMERA, TRUTH, DEPTH_M, np.random.default_rng(0))
     rays, options = ray_grid(TRUTH, CAMERA.image_size), RenderOptions(blur_px=0.7)
     errors = []
     for rotation, translation in zip(rotations[::10], translations[::10], strict=True):

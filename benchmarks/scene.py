@@ -13,6 +13,7 @@ from influx_wrap.model.experiment import Cell
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.intrinsics import Intrinsics, image_centre
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.model.truth import Noise
 from influx_wrap.synth.experiment import simulate
@@ -25,6 +26,7 @@ CATALOGUE = load_catalogue()
 CAMERA = CATALOGUE.camera("arri-alexa-mini")
 BOARD = CATALOGUE.board("800x600")
 TRUTH = Intrinsics(FOCAL_PX, FOCAL_PX, *image_centre(CAMERA.image_size), k1=-0.05)
+DEPTH_M = lens_to_object_m(1e-3 * FOCAL_PX * CAMERA.pixel_um, FD_M)
 
 
 def scene_a(n_views: int = VIEWS, board: Board = BOARD) -> Observations:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     track,
 )
@@ -22,7 +21,6 @@ from influx_wrap.cli.options import (
     jobs_option,
     lens_argument,
     number_option,
-    offset,
     seed_option,
 )
 from influx_wrap.cli.progress import watch
@@ -30,6 +28,7 @@ from influx_wrap.cli.simulate_clip import (
     check_clip_options,
     clip_options,
     given,
+    lens_options,
     option_name,
     simulate_clip,
 )
@@ -47,6 +46,7 @@ from influx_wrap.synth.film.night import NightFootage
 from influx_wrap.synth.film.simulate import PreparedCells, prepare_cells
 from influx_wrap.synth.film.simulation import SETTINGS
 from influx_wrap.synth.flight import FlightOptions
+from influx_wrap.synth.lens import FD_JITTER, LensOptions
 from influx_wrap.synth.night import NightOptions
 from influx_wrap.synth.render import RenderOptions
 
@@ -88,22 +88,12 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     "Radius of the ball in which a drone's position is off.",
     at_least=0,
 )
-@number_option(
-    "--breathing", 0.0, "Largest relative departure of the focal length from a thin lens."
-)
+@lens_options
 @number_option(
     "--fd-jitter",
-    0.0,
+    FD_JITTER,
     "Relative standard deviation of the focus distances from the planned ones.",
     at_least=0,
-)
-@click.option(
-    "--pp-offset-px",
-    type=offset,
-    default="0,0",
-    show_default=True,
-    metavar="X,Y",
-    help="Principal point's distance from the image centre.",
 )
 @click.option("--images", is_flag=True, help="Render a picture of every pose of a board.")
 @click.option(
@@ -174,9 +164,10 @@ def command(
     missing_tags: float,
     bow_mm: float,
     rtk_ball_m: float,
-    breathing: float,
+    lens_model: str | None,
+    breathing: float | None,
     fd_jitter: float,
-    pp_offset_px: tuple[float, float],
+    pp_offset_px: tuple[float, float] | None,
     images: bool,
     video: bool,
     views: int | None,
@@ -216,14 +207,14 @@ def command(
       influx-calib simulate canon17 --out zoom --clip --size 1712x1102 --motion zoom
     """
     check_clip_options(context)
+    options = LensOptions(lens_model, breathing, pp_offset_px)
     if clip:
         simulate_clip(
             plan_by_name(lens, camera, catalogue),
             out,
             ClipOptions(n_frames, motion, codec, image_noise, vignetting),
             size,
-            breathing,
-            pp_offset_px,
+            options,
             jobs,
             seed,
         )
@@ -248,16 +239,17 @@ def command(
         flight = FlightOptions(hover_s, transit_s=hover_s, missed=miss, extra=extra)
         night = NightFootage(codec, pictures, flight)
     prepared = prepare_cells(
-        plan, select_cells(plan, cells), out, noise, seed=seed, breathing=breathing,
-        fd_jitter=fd_jitter, pp_offset_px=pp_offset_px, board=board, night=night,
+        plan, select_cells(plan, cells), out, noise, seed=seed, options=options,
+        fd_jitter=fd_jitter, board=board, night=night,
     )  # fmt: skip
     _make_with_progress(prepared, jobs)
     n_cells = len(prepared.simulations)
     answers().print(
-        f"{counted(n_cells, 'cell')} of {lens} simulated in {escape(str(out))}, beside "
+        f"{counted(n_cells, 'cell')} of {lens} simulated in {out}, beside "
         f"the grid (plan.json) and all settings ({SETTINGS}).\n"
-        f"Calibrate with: {escape(_run_line(lens, camera, out, catalogue))}",
+        f"Calibrate with: {_run_line(lens, camera, out, catalogue)}",
         soft_wrap=True,
+        markup=False,
     )
 
 

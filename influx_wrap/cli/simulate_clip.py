@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from influx_wrap.cli.options import Command, choice_option, image_size
+from influx_wrap.cli.options import Command, choice_option, image_size, number_option, offset
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -19,15 +19,15 @@ from influx_wrap.synth.film.clip import (
     prepare_clip,
     shoot_clip,
 )
-from influx_wrap.synth.lens import MOTIONS
+from influx_wrap.synth.lens import LENS_MODELS, MOTIONS, LensOptions
 
 CLIP = ClipOptions()
 
 # What only a clip has; and all that may be said of one.
 CLIP_OPTIONS = ("n_frames", "motion", "size")
 SENSIBLE_OPTIONS = (
-    *CLIP_OPTIONS, "lens", "camera", "out", "clip", "breathing", "pp_offset_px", "image_noise",
-    "vignetting", "codec", "jobs", "seed",
+    *CLIP_OPTIONS, "lens", "camera", "out", "clip", "lens_model", "breathing", "pp_offset_px",
+    "image_noise", "vignetting", "codec", "jobs", "seed",
 )  # fmt: skip
 
 
@@ -54,6 +54,34 @@ def clip_options(function: Command) -> Command:
             "--clip",
             is_flag=True,
             help="Render one video of a textured room instead, while the lens is turned.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def lens_options(function: Command) -> Command:
+    """--lens-model, --breathing and --pp-offset-px."""
+    for option in (
+        click.option(
+            "--pp-offset-px",
+            type=offset,
+            metavar="X,Y",
+            show_default="off the centre, wandering with zoom and focus",
+            help="Principal point's distance from the image centre, at every setting.",
+        ),
+        number_option(
+            "--breathing",
+            None,
+            "Largest relative departure of the focal length from a thin lens.",
+            shown="the lens model's own",
+        ),
+        click.option(
+            "--lens-model",
+            type=click.Choice(LENS_MODELS),
+            show_default="the catalogue's synthetic_focusing",
+            help="A zoom of thin groups, focused by one behind the stop (internal) or by the front "
+            "group; or one thin lens, centred and with square pixels.",
         ),
     ):
         function = option(function)
@@ -88,8 +116,7 @@ def simulate_clip(
     out: Path,
     options: ClipOptions,
     size: tuple[int, int] | None,
-    breathing: float,
-    pp_offset_px: tuple[float, float],
+    lens: LensOptions,
     jobs: int,
     seed: int,
 ) -> None:
@@ -100,8 +127,7 @@ def simulate_clip(
         options,
         seed=seed,
         size=size,
-        breathing=breathing,
-        pp_offset_px=pp_offset_px,
+        lens=lens,
     )
     try:
         with watch("rendering") as progress:

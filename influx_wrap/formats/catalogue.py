@@ -107,7 +107,7 @@ def _read_camera(record: Record) -> Camera:
 
 def _read_lens(record: Record) -> Lens:
     required = ("kind", "name", "lfl_min_mm", "lfl_max_mm", "fd_min_m", "fd_lower_m")
-    record.check_keys(required, ("synthetic_k1_min", "metadata_model"))
+    record.check_keys(required, ("synthetic_k1_min", "synthetic_focusing", "metadata_model"))
     return record.build(
         Lens,
         name=record.text("name"),
@@ -115,7 +115,8 @@ def _read_lens(record: Record) -> Lens:
         lfl_max_mm=record.number("lfl_max_mm", above=0),
         fd_min_m=record.number("fd_min_m", above=0),
         fd_lower_m=record.number("fd_lower_m", above=0),
-        metadata_model=record.text("metadata_model") if "metadata_model" in record.values else None,
+        **_optional_text(record, "metadata_model"),
+        **_optional_text(record, "synthetic_focusing"),
         **_optional_number(record, "synthetic_k1_min"),
     )
 
@@ -147,6 +148,10 @@ _READERS: dict[str, Callable[[Record], Entry]] = {
 
 def _optional_number(record: Record, key: str, *, above: float = -math.inf) -> dict[str, float]:
     return {key: record.number(key, above=above)} if key in record.values else {}
+
+
+def _optional_text(record: Record, key: str) -> dict[str, str]:
+    return {key: record.text(key)} if key in record.values else {}
 
 
 def _look_up(kind: str, known: Mapping[str, T], name: str) -> T:

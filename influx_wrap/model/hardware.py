@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from influx_wrap.errors import InputError
 from influx_wrap.model.target import AprilGrid
 
+FOCUSING = ("internal", "front")
+"""What a zoom moves to focus: a group behind the stop, or the front group."""
+
 
 def _require_positive(owner: str, **values: float) -> None:
     for name, value in values.items():
@@ -57,10 +60,19 @@ class Camera:
         """Pixel pitch in micrometres, along the width."""
         return 1e3 * self.sensor_width_mm / self.width_px
 
+    @property
+    def pixel_height_um(self) -> float:
+        """Pixel pitch in micrometres, along the height."""
+        return 1e3 * self.sensor_height_mm / self.height_px
+
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """A zoom lens: its ranges, and where its sampling and simulation start."""
+    """A zoom lens: its ranges, where its sampling starts, and what its simulation is like.
+
+    synthetic_k1_min    k1 at the shortest LFL, focused at infinity
+    synthetic_focusing  one of ``FOCUSING``
+    """
 
     name: str
     lfl_min_mm: float
@@ -69,6 +81,7 @@ class Lens:
     fd_lower_m: float
     synthetic_k1_min: float = -0.15
     metadata_model: str | None = None
+    synthetic_focusing: str = "internal"
 
     def __post_init__(self) -> None:
         _require_positive(
@@ -82,6 +95,11 @@ class Lens:
             raise InputError(f"lens {self.name}: lfl_max_mm is below lfl_min_mm.")
         if self.fd_lower_m < self.fd_min_m:
             raise InputError(f"lens {self.name}: fd_lower_m is below fd_min_m.")
+        if self.synthetic_focusing not in FOCUSING:
+            raise InputError(
+                f"lens {self.name}: synthetic_focusing must be one of {', '.join(FOCUSING)}, "
+                f"got {self.synthetic_focusing!r}."
+            )
 
 
 @dataclass(frozen=True, slots=True)

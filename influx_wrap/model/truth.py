@@ -20,7 +20,10 @@ from influx_wrap.model.robust import MAD_SIGMA
 class Noise:
     """What is done to perfect observations.
 
-    corner_px     standard deviation of each found coordinate, Gaussian
+    corner_px     standard deviation of each found coordinate, Gaussian. The detector itself is
+                  better: 0.007 px on rendered footage, 0.03 px if that is blurred and grainy
+                  (python -m benchmarks --only detection). Real photographs leave 0.1 px and
+                  more, as paper is not flat and light not even, so that is what is simulated
     outliers      fraction of the found points that are displaced
     outlier_px    longest displacement
     missing_tags  fraction of the visible tags that are not found

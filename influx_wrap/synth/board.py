@@ -17,7 +17,6 @@ import numpy as np
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.intrinsics import Intrinsics, fold_radius, unproject
-from influx_wrap.model.optics import footprint_m, lens_to_object_m
 from influx_wrap.model.pose import TILTS_DEG, rotation_matrix
 
 POSITION_ROWS, POSITION_COLS = 4, 5
@@ -36,11 +35,12 @@ FOLD_MARGIN = 0.75
 
 
 def board_poses(
-    board: Board, camera: Camera, truth: Intrinsics, fd_m: float, rng: np.random.Generator
+    board: Board, camera: Camera, truth: Intrinsics, depth_m: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Rotations (100, 3, 3) and translations (100, 3) in m from board to camera space."""
-    cfl_mm = 1e-3 * truth.fx * camera.pixel_um
-    depth_m = lens_to_object_m(cfl_mm, fd_m)
+    """Rotations (100, 3, 3) and translations (100, 3) in m from board to camera space.
+
+    ``depth_m`` is from the centre of projection to the plane in focus.
+    """
     points = board.grid.points
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     centres = _centres_m(np.ptp(points[:, :2], axis=0), camera, truth, depth_m)
@@ -50,7 +50,8 @@ def board_poses(
     centres = np.tile(centres, (n_tilts, 1))
 
     wobble = rotation_matrix(np.radians(JITTER_DEG) * rng.standard_normal((len(rotations), 3)))
-    extent = np.array([*footprint_m(cfl_mm, fd_m, camera.sensor_mm), depth_m])
+    seen_m = depth_m * np.array(camera.image_size) / np.array([truth.fx, truth.fy])
+    extent = np.array([*seen_m, depth_m])
     centres = centres + JITTER * extent * rng.standard_normal(centres.shape)
     rotations = _turned_back(wobble @ rotations, centres)
     return rotations, centres - rotations @ middle

@@ -24,6 +24,7 @@ from influx_wrap.model.flight import hover_points_m
 from influx_wrap.model.hardware import Board, Camera
 from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.pose import rotation_matrix, transform
 from influx_wrap.model.target import PointCloud, bow_basis
 from influx_wrap.model.truth import Noise, Truth
@@ -46,26 +47,36 @@ def cell_generator(seed: int, cell: Cell) -> np.random.Generator:
 
 
 def simulate(
-    cell: Cell, camera: Camera, truth: Intrinsics, noise: Noise, rng: np.random.Generator
+    cell: Cell,
+    camera: Camera,
+    truth: Intrinsics,
+    noise: Noise,
+    rng: np.random.Generator,
+    depth_m: float | None = None,
 ) -> Experiment:
-    """Simulate the experiment ``cell`` with a camera whose intrinsics are ``truth``."""
+    """Simulate the experiment ``cell`` with a camera whose intrinsics are ``truth``.
+
+    ``depth_m`` is from the centre of projection to the plane in focus; None: a thin lens's.
+    """
     if math.isinf(cell.fd_m):
         raise InputError(f"cell {cell.name} is focused at infinity, where no target can be held.")
+    if depth_m is None:
+        depth_m = lens_to_object_m(1e-3 * truth.fx * camera.pixel_um, cell.fd_m)
     if cell.board is None:
-        return _simulate_drone(cell.fd_m, camera, truth, noise, rng)
-    return _simulate_board(cell.board, cell.fd_m, camera, truth, noise, rng)
+        return _simulate_drone(depth_m, camera, truth, noise, rng)
+    return _simulate_board(cell.board, depth_m, camera, truth, noise, rng)
 
 
 def _simulate_board(
     board: Board,
-    fd_m: float,
+    depth_m: float,
     camera: Camera,
     truth: Intrinsics,
     noise: Noise,
     rng: np.random.Generator,
 ) -> Experiment:
     grid = board.grid
-    rotations, translations = board_poses(board, camera, truth, fd_m, rng)
+    rotations, translations = board_poses(board, camera, truth, depth_m, rng)
     bow_m = _bow_m(noise.bow_mm, rng)
     points = grid.points + np.array([0, 0, 1]) * (bow_basis(grid.points) @ bow_m)[:, None]
     exact, valid = project(truth, transform(rotations, translations, points))
@@ -86,10 +97,10 @@ def _simulate_board(
 
 
 def _simulate_drone(
-    fd_m: float, camera: Camera, truth: Intrinsics, noise: Noise, rng: np.random.Generator
+    depth_m: float, camera: Camera, truth: Intrinsics, noise: Noise, rng: np.random.Generator
 ) -> Experiment:
     cfl_mm = 1e-3 * truth.fx * camera.pixel_um
-    hovered = hover_points_m(cfl_mm, fd_m, camera.sensor_mm)
+    hovered = hover_points_m(cfl_mm, depth_m + 1e-3 * cfl_mm, camera.sensor_mm)
     exact, valid = project(truth, hovered[None])
     valid &= _inside(exact, camera.image_size, 0.0)
 

@@ -89,7 +89,7 @@ def test_output(finished: Path) -> None:
     table = (finished.parent / "stdout").read_text()
     rows = [line.split() for line in table.splitlines() if line[:2] in ("z0", "z1", "z7")]
     assert [row[0] for row in rows] == list(CELLS)
-    assert rows[0][1:4] == ["17", "13.50", "drone"]
+    assert rows[0][1:4] == ["17", "13.46", "drone"]
     assert all(row[-1] == "ok" for row in rows)
     assert "RMS over board cells" in table
     assert "RMS over drone cells" in table

@@ -47,10 +47,10 @@ def test_packaged_hardware() -> None:
         "arri-alexa-mini", 28.25, 18.17, 3424, 2202, 1.44
     )
     assert catalogue.lens("canon17") == Lens(
-        "canon17", 17, 120, 0.85344, 1.5, -0.15, "CN7x17 KAS S/P1"
+        "canon17", 17, 120, 0.85344, 1.5, -0.15, "CN7x17 KAS S/P1", "internal"
     )
     assert catalogue.lens("premista80") == Lens(
-        "premista80", 80, 250, 1.5, 2.5, -0.6, "Premista80-250mmT2.9-3.5 F"
+        "premista80", 80, 250, 1.5, 2.5, -0.6, "Premista80-250mmT2.9-3.5 F", "front"
     )
     assert sorted(catalogue.boards) == ["100x75", "200x150", "400x300", "800x600"]
     for board in catalogue.boards.values():
@@ -118,6 +118,7 @@ def test_every_key_is_needed_and_checked(tmp_path: Path, entry: dict[str, str]) 
         (CAMERA, "width_px", "6000.5"),
         (LENS, "synthetic_k1_min", ".nan"),
         (LENS, "metadata_model", "17"),
+        (LENS, "synthetic_focusing", "17"),
         (LENS, "fd_lower", "1.0"),
         (BOARD, "tag_size_mm", "250"),
         (BOARD, "kind", "table"),
@@ -128,6 +129,13 @@ def test_faults_name_file_and_key(
 ) -> None:
     write(tmp_path / "entry.yaml", entry | {key: value})
     with pytest.raises(InputError, match=rf"entry.yaml: {key} "):
+        load_catalogue(tmp_path)
+
+
+def test_an_unknown_way_of_focusing_names_the_file(tmp_path: Path) -> None:
+    write(tmp_path / "entry.yaml", LENS | {"synthetic_focusing": "rear"})
+    words = r"entry.yaml: lens zoom: synthetic_focusing must be one of internal, front, got 'rear'"
+    with pytest.raises(InputError, match=words):
         load_catalogue(tmp_path)
 
 

@@ -8,6 +8,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.intrinsics import project
+from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.pose import transform
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid
@@ -31,7 +32,8 @@ def pictures(lens: str, cell_name: str, options: RenderOptions) -> tuple[AprilGr
     cell, truth = plan.cell(cell_name), true_intrinsics(plan)[cell_name]
     assert cell.board is not None
     rng = np.random.default_rng(1)
-    rotations, translations = board_poses(cell.board, CAMERA, truth, cell.fd_m, rng)
+    depth_m = lens_to_object_m(cell.cfl_mm, cell.fd_m)
+    rotations, translations = board_poses(cell.board, CAMERA, truth, depth_m, rng)
     rays = ray_grid(truth, CAMERA.image_size)
     grid = cell.board.grid
     made = []

@@ -17,7 +17,6 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.truth import Noise
-from influx_wrap.synth.experiment import cell_generator, simulate
 from influx_wrap.synth.film.cells import Film
 from influx_wrap.synth.film.simulation import Simulation
 from influx_wrap.synth.motion import Trajectory, jerky, standing
@@ -113,8 +112,7 @@ def plan_film(simulation: Simulation, footage: BoardFootage) -> BoardFilm:
     if cell.board is None:
         raise InputError(f"cell {cell.name} is flown by the drone; it has no board to film.")
     bent = Noise(bow_mm=simulation.noise.bow_mm)
-    rng = cell_generator(seed, cell)
-    truth = simulate(cell, simulation.camera, intrinsics, bent, rng).truth
+    truth = simulation.experiment(bent).truth
     points = cell.board.grid.points
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     faces = np.einsum("vi,vi->v", truth.rotations[:, :, 2], truth.translations) < 0

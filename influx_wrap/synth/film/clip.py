@@ -29,7 +29,7 @@ from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.synth.film.rendering import Rendering, shoot_video
 from influx_wrap.synth.film.simulation import claim
-from influx_wrap.synth.lens import SimulatedLens, simulated_lens, turned_rings
+from influx_wrap.synth.lens import LensOptions, SimulatedLens, simulated_lens, turned_rings
 from influx_wrap.synth.room import Room, make_room, render_room, walk
 
 METADATA, TRUTH = "metadata.csv", "truth.json"
@@ -134,26 +134,19 @@ def prepare_clip(
     *,
     seed: int,
     size: tuple[int, int] | None = None,
-    breathing: float = 0.0,
-    pp_offset_px: tuple[float, float] = (0.0, 0.0),
+    lens: LensOptions | None = None,
 ) -> RoomClip:
     """Plan a clip, and make ``folder`` its own.
 
-    size          (width, height) of the pictures in pixels; None: the camera's
-    breathing     largest relative departure of the focal length from a thin lens
-    pp_offset_px  principal point's distance from the image centre
+    size  (width, height) of the pictures in pixels; None: the camera's
+    lens  what is simulated other than what the catalogue says
     """
+    lens = LensOptions() if lens is None else lens
     if size is not None:
         plan = replace(plan, camera=with_size(plan.camera, size))
     check_codec(options.codec, plan.camera.image_size)
-    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
-    clip = plan_clip(plan, lens, options, seed)
-    settings = {
-        "clip": options.as_dict(),
-        "breathing": breathing,
-        "pp_offset_px": list(pp_offset_px),
-        "seed": seed,
-    }
+    clip = plan_clip(plan, simulated_lens(plan, lens), options, seed)
+    settings = {"clip": options.as_dict(), **lens.as_dict(), "seed": seed}
     claim(folder, plan, settings)
     return clip
 
@@ -193,12 +186,12 @@ def shoot_clip(
 def with_size(camera: Camera, image_size: tuple[int, int]) -> Camera:
     """The camera with another number of pixels over the width of its sensor.
 
-    Pixels are square: proportions other than the sensor's show more or less above and below.
+    Pixels keep their shape: other proportions than the sensor's show more or less above and below.
     """
     width, height = image_size
     return replace(
         camera,
         width_px=width,
         height_px=height,
-        sensor_height_mm=camera.sensor_width_mm * height / width,
+        sensor_height_mm=1e-3 * camera.pixel_height_um * height * camera.width_px / width,
     )

@@ -20,7 +20,6 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.flight import FLASH_RTK, write_flash_rtk
 from influx_wrap.formats.flight_recording import write_flight_recording
 from influx_wrap.formats.recording_truth import FlightTruth
-from influx_wrap.synth.experiment import cell_generator, simulate
 from influx_wrap.synth.film.cells import Film
 from influx_wrap.synth.film.simulation import Simulation
 from influx_wrap.synth.flight import (
@@ -147,8 +146,7 @@ def plan_night(simulation: Simulation, footage: NightFootage) -> NightFilm:
     cell, camera, seed = simulation.cell, simulation.camera, simulation.seed
     if cell.board is not None:
         raise InputError(f"cell {cell.name} is shot with a board; the drone does not fly there.")
-    rng = cell_generator(seed, cell)
-    experiment = simulate(cell, camera, simulation.truth, simulation.noise, rng)
+    experiment = simulation.experiment()
     rng = np.random.default_rng([seed, cell.zoom_index, cell.focus_index, 0])
     flight = simulate_flight(experiment, footage.flight, rng)
     readings = take_readings(flight, simulation.noise.rtk_ball_m, camera.height_above_ground_m, rng)

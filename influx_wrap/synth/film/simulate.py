@@ -19,6 +19,7 @@ from influx_wrap.synth.film.board import BoardFootage, plan_film
 from influx_wrap.synth.film.cells import Film, shoot_films
 from influx_wrap.synth.film.night import NightFootage, plan_night
 from influx_wrap.synth.film.simulation import Simulation, claim_folder, simulations
+from influx_wrap.synth.lens import LensOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,35 +57,20 @@ def prepare_cells(
     noise: Noise,
     *,
     seed: int,
-    breathing: float,
+    options: LensOptions,
     fd_jitter: float,
-    pp_offset_px: tuple[float, float],
     board: BoardFootage | None,
     night: NightFootage | None,
 ) -> PreparedCells:
     """Plan everything, and make ``folder`` this simulation's.
 
-    breathing     largest relative departure of the focal length from a thin lens
-    fd_jitter     relative standard deviation of the focus distances from the planned ones
-    pp_offset_px  principal point's distance from the image centre
-    board         how a board is filmed; None: no footage, but what a detector would report
-    night         how a flight is filmed, for a video; None with stills, where drones are left out
+    options    of the lens
+    fd_jitter  relative standard deviation of the focus distances from the planned ones
+    board      how a board is filmed; None: no footage, but what a detector would report
+    night      how a flight is filmed, for a video; None with stills, where drones are left out
     """
-    settings: dict[str, object] = {
-        "breathing": breathing,
-        "fd_jitter": fd_jitter,
-        "pp_offset_px": list(pp_offset_px),
-        "seed": seed,
-    }
-    todo = simulations(
-        plan,
-        cells,
-        noise,
-        seed=seed,
-        breathing=breathing,
-        fd_jitter=fd_jitter,
-        pp_offset_px=pp_offset_px,
-    )
+    settings: dict[str, object] = {**options.as_dict(), "fd_jitter": fd_jitter, "seed": seed}
+    todo = simulations(plan, cells, noise, seed=seed, options=options, fd_jitter=fd_jitter)
     films: list[Film] = []
     left_out: tuple[str, ...] = ()
     if board is not None and night is not None:

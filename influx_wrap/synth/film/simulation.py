@@ -20,15 +20,18 @@ from influx_wrap.model.experiment import Cell, Plan
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.truth import Noise
-from influx_wrap.synth.experiment import cell_generator, simulate
-from influx_wrap.synth.lens import simulated_lens, with_fd_jitter
+from influx_wrap.synth.experiment import Experiment, cell_generator, simulate
+from influx_wrap.synth.lens import FD_JITTER, LensOptions, simulated_lens, with_fd_jitter
 
 SETTINGS = "simulation.json"
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """One cell of a lens on a camera whose true intrinsics are ``truth``."""
+    """One cell of a lens on a camera whose true intrinsics are ``truth``.
+
+    ``depth_m`` is from the centre of projection to the plane in focus.
+    """
 
     lens: str
     camera: Camera
@@ -36,11 +39,17 @@ class Simulation:
     truth: Intrinsics
     noise: Noise
     seed: int
+    depth_m: float
+
+    def experiment(self, noise: Noise | None = None) -> Experiment:
+        """What a detector would report, and the truth; ``noise`` is for another than its own."""
+        rng = cell_generator(self.seed, self.cell)
+        noise = self.noise if noise is None else noise
+        return simulate(self.cell, self.camera, self.truth, noise, rng, self.depth_m)
 
     def write(self, folder: Path) -> None:
         """Simulate, and write what a real experiment would give plus the truth."""
-        rng = cell_generator(self.seed, self.cell)
-        experiment = simulate(self.cell, self.camera, self.truth, self.noise, rng)
+        experiment = self.experiment()
         write_experiment(
             folder, self.cell, self.camera, self.lens, experiment.observations, experiment.truth
         )
@@ -56,26 +65,22 @@ def simulations(
     noise: Noise,
     *,
     seed: int,
-    breathing: float = 0.0,
-    pp_offset_px: tuple[float, float] = (0.0, 0.0),
-    fd_jitter: float = 0.0,
+    options: LensOptions | None = None,
+    fd_jitter: float = FD_JITTER,
 ) -> tuple[Simulation, ...]:
-    """What to simulate for ``cells``; a cell is the same whatever other cells are chosen."""
+    """What to simulate for ``cells``; a cell is the same whatever other cells are chosen.
+
+    ``fd_jitter`` is the relative standard deviation of the focus distances from the planned ones.
+    """
     # The lens is the planned one, however inexactly its rings are set.
-    lens = simulated_lens(plan, breathing=breathing, pp_offset_px=pp_offset_px)
+    lens = simulated_lens(plan, options)
     if fd_jitter > 0:
         plan = with_fd_jitter(plan, fd_jitter, seed)
         cells = [plan.cell(cell.name) for cell in cells]
     return tuple(
-        Simulation(
-            plan.lens.name,
-            plan.camera,
-            cell,
-            lens.intrinsics(cell.lfl_mm, cell.fd_m),
-            noise,
-            seed,
-        )
+        Simulation(plan.lens.name, plan.camera, cell, state.intrinsics, noise, seed, state.depth_m)
         for cell in cells
+        for state in [lens.state(cell.lfl_mm, cell.fd_m)]
     )
 
 

@@ -16,9 +16,10 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.film.clip import ClipOptions, RoomClip, plan_clip, shoot_clip, with_size
-from influx_wrap.synth.lens import simulated_lens
+from influx_wrap.synth.lens import LensOptions, simulated_lens
 
 SIZE = (160, 104)
+LENS = LensOptions(pp_offset_px=(3.0, -2.0))
 
 
 def small_plan() -> Plan:
@@ -30,7 +31,7 @@ def small_plan() -> Plan:
 def small_clip(seed: int = 0, n_frames: int = 4, codec: str = "ffv1") -> RoomClip:
     plan = small_plan()
     options = ClipOptions(n_frames=n_frames, motion="both", codec=codec)
-    return plan_clip(plan, simulated_lens(plan, breathing=0.02), options, seed)
+    return plan_clip(plan, simulated_lens(plan, LENS), options, seed)
 
 
 def shot(clip: RoomClip, folder: Path, processes: int = 1) -> Path:
@@ -56,13 +57,13 @@ def test_files_agree(tmp_path: Path) -> None:
     assert (name, others) == ("walk", [])
     np.testing.assert_array_equal(validation.intrinsics, truth.intrinsics)
     metadata = read_metadata(video.parent / "metadata.csv")
-    lens = simulated_lens(small_plan(), breathing=0.02)
+    lens = simulated_lens(small_plan(), LENS)
     for row, (lfl, fd) in enumerate(
         zip(metadata.lfl_mm.tolist(), metadata.fd_m.tolist(), strict=True)
     ):
         np.testing.assert_allclose(lens.intrinsics(lfl, fd).array, clip.intrinsics[row])
     first = json.loads((video.parent / "gt.json").read_text())["0"]["intrinsics_gt"]
-    assert (first["cx"], first["cy"]) == (SIZE[0] / 2, SIZE[1] / 2)
+    assert (first["cx"], first["cy"]) == (SIZE[0] / 2 + 3, SIZE[1] / 2 - 2)
     poses = json.loads((video.parent / "truth.json").read_text())
     np.testing.assert_array_equal(np.reshape(poses["rotations"], (-1, 3, 3)), clip.rotations)
     np.testing.assert_array_equal(poses["translations"], clip.translations)
@@ -103,8 +104,10 @@ def test_another_size_keeps_the_field_of_view() -> None:
     camera = load_catalogue().camera("arri-alexa-mini")
     half = with_size(camera, (camera.width_px // 2, camera.height_px // 2))
     assert half.pixel_um == pytest.approx(2 * camera.pixel_um)
-    assert half.sensor_mm == pytest.approx(camera.sensor_mm, rel=1e-3)
-    assert with_size(camera, (100, 100)).sensor_height_mm == camera.sensor_width_mm
+    assert half.sensor_mm == pytest.approx(camera.sensor_mm, rel=1e-12)
+    # Pixels keep their shape, and with it fy / fx.
+    shape = camera.pixel_height_um / camera.pixel_um
+    assert with_size(camera, (100, 100)).sensor_height_mm == pytest.approx(28.25 * shape)
 
 
 @pytest.mark.parametrize(
