@@ -79,23 +79,6 @@ def test_the_lens_is_that_of_the_catalogue_unless_told(invoke: Invoke, tmp_path:
     assert "'internal', 'front', 'thin'" in refused.output
 
 
-def test_what_calibrates_can_be_pasted(invoke: Invoke, tmp_path: Path) -> None:
-    folder = tmp_path / "my lenses"
-    folder.mkdir()
-    (folder / "small.yaml").write_text(
-        "kind: camera\nname: small\nsensor_width_mm: 28.25\nsensor_height_mm: 18.17\n"
-        "width_px: 856\nheight_px: 550\n"
-    )
-    out = tmp_path / "a [b] c"
-    words = ["--catalogue", str(folder)], ["--camera", "small"]
-    result = invoke(*words[0], "simulate", "canon17", *words[1], "--out", out, "--cells", "z7f0")
-    assert result.exit_code == 0, result.output
-    line = result.output.strip().splitlines()[-1].removeprefix("Calibrate with: ")
-    assert shlex.split(line) == [
-        "influx-calib", *words[0], "run", "canon17", *words[1], "--data", str(out),
-    ]  # fmt: skip
-
-
 def test_cells_can_be_added_with_the_same_settings(invoke: Invoke, tmp_path: Path) -> None:
     for cell in ("z0f9", "z1f9"):
         assert invoke("simulate", "canon17", "--out", tmp_path, "--cells", cell).exit_code == 0
