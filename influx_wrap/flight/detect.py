@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.compute.progress import Watch
-from influx_wrap.formats.flight import StoredFlashes
-from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight, read_other_lights
+from influx_wrap.formats.flight import OTHER_LIGHTS, OtherLight, StoredFlashes, read_other_lights
 from influx_wrap.observe.flashes import FLASH_S, detect_flashes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.flashes_figure import draw_flashes
