@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 
 from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.kml import write_kml
-from influx_wrap.formats.qgc import write_plan
+from influx_wrap.formats.mission import write_kml, write_plan
 from influx_wrap.model.flight import Mission
 
 
