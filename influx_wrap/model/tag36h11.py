@@ -20,12 +20,13 @@ BORDER_CELLS = 2
 TAG_CELLS = CODE_CELLS + 2 * BORDER_CELLS
 
 
-def tag_cells(tag_id: int) -> BoolArray:
-    """(10, 10) cells of a tag with its border, top row first; True is black."""
+def tag_cells(tag_id: int, border_cells: int = BORDER_CELLS) -> BoolArray:
+    """Cells (n, n) of a tag with its border, 10 x 10 in Kalibr's, top row first; True is black."""
     import cv2  # for nothing but this
 
     if not 0 <= tag_id < N_TAGS:
         raise InputError(f"tag36h11 has ids 0 to {N_TAGS - 1}; there is no tag {tag_id}.")
     family = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
-    drawn = cv2.aruco.generateImageMarker(family, tag_id, TAG_CELLS, borderBits=BORDER_CELLS)
+    n = CODE_CELLS + 2 * border_cells
+    drawn = cv2.aruco.generateImageMarker(family, tag_id, n, borderBits=border_cells)
     return np.asarray(drawn[::-1, ::-1] == 0)
