@@ -25,9 +25,8 @@ from influx_wrap.calibrate.bound import cramer_rao
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import recipe_named
 from influx_wrap.compute.progress import Progress, no_progress
-from influx_wrap.flight.experiment import write_flight_experiment
-from influx_wrap.flight.match import match_flight
-from influx_wrap.flight.matched import MatchedFlight
+from influx_wrap.flight.files import write_flight_experiment
+from influx_wrap.flight.match import MatchedFlight, match_flight
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.flight import FLASH_RTK, read_flash_rtk

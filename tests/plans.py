@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.formats.qgc import RELATIVE_FRAME, WAYPOINT
+from influx_wrap.formats.mission import RELATIVE_FRAME, WAYPOINT
 from influx_wrap.model.arrays import FloatArray
 
 

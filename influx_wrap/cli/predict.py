@@ -22,9 +22,9 @@ from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA, load_catalogue
-from influx_wrap.predict.environment import Environment
-from influx_wrap.predict.registry import METHODS, is_trivial
-from influx_wrap.predict.run import PredictRequest, named_videos, prepare
+from influx_wrap.predict.process import Environment
+from influx_wrap.predict.run import METHODS, PredictRequest, named_videos, prepare
+from influx_wrap.predict.trivial import TRIVIAL
 from influx_wrap.predict.videos import Outcome
 
 
@@ -131,7 +131,7 @@ def command(
         raise InputError(f"--out {out} would replace what is read. Choose another name.")
     given = as_settings(settings, None)
     sensor_width_mm = load_catalogue(catalogue).camera(camera).sensor_width_mm
-    if is_trivial(method) and any((python, image, stride, timeout_s, run_options)):
+    if method in TRIVIAL and any((python, image, stride, timeout_s, run_options)):
         raise InputError(
             f"{method} runs no program and looks at no frame: --python, --image, --run-option, "
             "--stride and --timeout-s are for other methods."

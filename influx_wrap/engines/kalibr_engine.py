@@ -51,7 +51,7 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
-from influx_wrap.formats.kalibr_output import CAMCHAINS, RESULTS, read_camchain, read_sigma
+from influx_wrap.formats.kalibr_results import CAMCHAINS, RESULTS, read_camchain, read_sigma
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations

@@ -221,11 +221,7 @@ def _read_cameras(folder: Path, scenes: list[str]) -> dict[str, ScanCamera]:
         place = record.record(scene)
         keys = ("position", "forward", "up")
         place.check_keys(keys)
-        vectors = {key: place.numbers(key) for key in keys}
-        for key, vector in vectors.items():
-            if len(vector) != 3:
-                raise place.fault(key, f"must have 3 numbers, got {len(vector)}.")
-        cameras[scene] = place.build(look, **vectors)
+        cameras[scene] = place.build(look, **{key: place.numbers(key, 3) for key in keys})
     return cameras
 
 

@@ -1,16 +1,55 @@
-"""The match of a flight as files: ``pairs.csv`` for people, ``match.json`` for programs."""
+"""What is written of a flight: its mission, its match, and the experiment that it becomes.
+
+The match is ``pairs.csv`` for people and ``match.json`` for programs. The experiment is a point
+cloud, scaled into the unit sphere, seen in one view.
+"""
 
 from __future__ import annotations
 
 import math
+import tempfile
 from pathlib import Path
 
-from influx_wrap.flight.matched import MatchedFlight
-from influx_wrap.formats.files import make_folder, write_json
+import numpy as np
+
+from influx_wrap.errors import InputError
+from influx_wrap.flight.match import MatchedFlight, position_covariance_m2
+from influx_wrap.formats.experiment import FILES, write_experiment
+from influx_wrap.formats.files import check_writable, make_folder, write_json
+from influx_wrap.formats.mission import write_kml, write_plan
 from influx_wrap.formats.pairs import PAIRS, write_pairs
+from influx_wrap.formats.recording_truth import FlightTruth
+from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.experiment import Setting
 from influx_wrap.model.flashes import Readings
+from influx_wrap.model.flight import Mission
+from influx_wrap.model.hardware import Camera
+from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import PointCloud
+from influx_wrap.model.truth import Truth
 
 MATCH = "match.json"
+
+
+def write_mission_files(mission: Mission, out: Path) -> tuple[Path, ...]:
+    """Write the plan ``out``, and map and figure beside it: all of them, or none.
+
+    Returns where they are, the plan first.
+    """
+    from influx_wrap.report.flight_figure import draw_flight  # matplotlib is slow to load
+
+    figure, chart = out.with_suffix(".png"), out.with_suffix(".kml")
+    paths = (out, chart, figure)
+    for path in reversed(paths):
+        check_writable(path)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.") as name:
+        folder = Path(name)
+        draw_flight(mission, folder / figure.name)
+        write_kml(folder / chart.name, mission)
+        write_plan(folder / out.name, mission)
+        for path in reversed(paths):
+            (folder / path.name).replace(path)
+    return paths
 
 
 def write_match(folder: Path, matched: MatchedFlight) -> None:
@@ -91,3 +130,54 @@ def _reading_fields(readings: Readings, j: int) -> dict[str, object]:
     x, y, z = (f"{value:.4f}" for value in readings.xyz_m[j].tolist())
     time_s = f"{readings.time_s[j]:.3f}"
     return {"reading": readings.ids[j], "time_s": time_s, "x_m": x, "y_m": y, "z_m": z}
+
+
+def flight_observations(matched: MatchedFlight) -> tuple[Observations, FloatArray]:
+    """One view of the usable readings as a point cloud in the unit sphere; and its centre (3,)
+    in the readings' metres."""
+    pairs, readings = matched.usable, matched.readings
+    points_m = readings.xyz_m[pairs.readings]
+    centre_m = points_m.mean(axis=0)
+    unit_m = float(np.linalg.norm(points_m - centre_m, axis=1).max())
+    if not unit_m > 0:
+        raise InputError("all readings are at one place: the drone did not move.")
+    covariance = None
+    if readings.covariance_m2 is not None:
+        covariance = position_covariance_m2(readings)[pairs.readings] / unit_m**2
+    target = PointCloud((points_m - centre_m) / unit_m, None, unit_m, covariance)
+    valid = np.ones((1, len(pairs)), dtype=bool)
+    return Observations(target, pairs.uv[None], valid, matched.flashes.image_size), centre_m
+
+
+def write_flight_experiment(
+    folder: Path,
+    matched: MatchedFlight,
+    setting: Setting,
+    camera: Camera,
+    lens_name: str,
+    truth: FlightTruth | None,
+) -> None:
+    """Write the experiment's folder; a simulated flight's truth goes along."""
+    observations, centre_m = flight_observations(matched)
+    known = None if truth is None else _truth_of_pairs(truth, matched, observations, centre_m)
+    write_experiment(folder, setting, camera, lens_name, observations, known)
+
+
+def forget_experiment(folder: Path) -> None:
+    """Remove an experiment that is no longer what the flight says."""
+    try:
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}.") from None
+
+
+def _truth_of_pairs(
+    truth: FlightTruth, matched: MatchedFlight, observations: Observations, centre_m: FloatArray
+) -> Truth:
+    """The answer, with the centres' noise as it is in this footage."""
+    assert isinstance(observations.target, PointCloud)
+    numbers, unit_m = matched.usable.readings, observations.target.unit_m
+    exact = truth.of_readings(numbers, centre_m, unit_m, 0.0)
+    sigma_px = exact.spread_px(observations.uv, observations.valid)
+    return truth.of_readings(numbers, centre_m, unit_m, sigma_px)

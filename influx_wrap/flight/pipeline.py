@@ -1,38 +1,40 @@
-"""From a flight's flashes and readings to its experiment, or to a question for a person.
+"""From a flight's video and readings to its experiment, or to a question for a person.
 
-What belongs together is matched and written down. If a person has to decide, a page is
-written to decide on, an experiment of an earlier match is removed, and a sentence says what
-is asked; the decision comes back as a ``review.csv``. Else the experiment is written.
+The flashes are found in the video (``detect_flight``). What belongs together is matched and
+written down. If a person has to decide, a page is written to decide on, an experiment of an
+earlier match is removed, and a sentence says what is asked; the decision comes back as a
+``review.csv``. Else the experiment is written.
 
 ``run`` comes with a recording whose flashes are still to be detected (``observe_flight``),
 ``drone match`` with the folder of a flight in which they are (``match_folder``). ``_decide``
-is what they share, ``_Rules`` are where they differ.
+is what they share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from enum import Enum, auto
-from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.progress import Progress, Watch
 from influx_wrap.errors import InputError
-from influx_wrap.flight.experiment import forget_experiment, write_flight_experiment
-from influx_wrap.flight.files import MATCH, write_match
-from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
+from influx_wrap.flight.files import MATCH, forget_experiment, write_flight_experiment, write_match
+from influx_wrap.flight.match import MIN_PAIRS, MatchedFlight
 from influx_wrap.flight.review import REVIEW_PAGE, settle_flight, write_review_files
 from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import file_hash, write_json
 from influx_wrap.formats.flight import (
     FLASH_RTK,
     FLASHES,
+    OTHER_LIGHTS,
+    OtherLight,
     StoredFlashes,
     read_flash_rtk,
     read_flashes,
+    read_other_lights,
 )
 from influx_wrap.formats.flight_recording import read_flight_recording
 from influx_wrap.formats.pairs import PAIRS, REVIEW
@@ -43,9 +45,20 @@ from influx_wrap.model.flashes import Readings
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.model.words import size_text
-from influx_wrap.observe.flashes import detect_flashes
+from influx_wrap.observe.flashes import FLASH_S, detect_flashes
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
+from influx_wrap.report.flashes_figure import draw_flashes
+
+FLASHES_PNG = "flashes.png"
+
+
+@dataclass(frozen=True, eq=False)
+class DetectedFlight:
+    """The flashes, and the lights that were not taken for one."""
+
+    stored: StoredFlashes
+    others: list[OtherLight]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +122,7 @@ class _Flight:
     title         of its review page
     lens, camera,
     setting       None where that is not known
-    truth         reads the answer to a simulated flight; gives None of a real one
+    truth         the answer to a simulated flight; None: it is a real one
     """
 
     stored: StoredFlashes
@@ -120,7 +133,7 @@ class _Flight:
     lens: str | None
     camera: Camera | None
     setting: Setting | None
-    truth: Callable[[], FlightTruth | None]
+    truth: FlightTruth | None
 
     @property
     def focal_px(self) -> float | None:
@@ -129,36 +142,29 @@ class _Flight:
         return thin_lens_focal_px(self.setting.lfl_mm, self.setting.fd_m, self.camera.pixel_um)
 
 
-class _Page(Enum):
-    """When the page on which a person decides is written."""
+def detect_flight(
+    video: Path,
+    out: Path,
+    *,
+    jobs: int,
+    flash_s: float = FLASH_S,
+    fps: float | None = None,
+    watch: Watch,
+    drawing: Callable[[], AbstractContextManager[object]],
+) -> DetectedFlight:
+    """Find the flashes in ``video``; write ``flashes.json``, ``other_lights.json`` and a
+    contact sheet, ``flashes.png``, to ``out``.
 
-    NEVER = auto()
-    ALWAYS = auto()
-    WHEN_ASKED = auto()
-    """If there is a question, unless the page is there and would be the same."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Rules:
-    """How a match is decided: here ``run`` and ``drone match`` differ.
-
-    reviews         where a person's review is looked for; the first that is there counts
-    advice          what a person who is asked can do
-    page            see there
-    count_first     too few pairs are refused before a person is asked, and leave no experiment
-                    of an earlier match; else a person, who may add pairs, is asked first
-    clock_offset_s,
-    min_pairs,
-    accept          as in ``MatchRequest``
+    ``flash_s`` and ``fps`` are those of ``detect_flashes``. ``drawing`` is open
+    while the contact sheet is drawn. For the main thread only.
     """
-
-    reviews: tuple[Path, ...]
-    advice: Callable[[MatchedFlight], str]
-    page: _Page
-    count_first: bool
-    clock_offset_s: float | None = None
-    min_pairs: int = MIN_PAIRS
-    accept: bool = False
+    source = open_frames(video, colour=True)
+    with watch("looking for flashes") as progress:
+        stored = detect_flashes(source, out, jobs=jobs, progress=progress, flash_s=flash_s, fps=fps)
+    with drawing():
+        pictures = source.at(stored.flashes.frames.tolist())
+        draw_flashes(pictures, stored.flashes, out / FLASHES_PNG)
+    return DetectedFlight(stored, read_other_lights(out / OTHER_LIGHTS))
 
 
 def observe_flight(
@@ -190,18 +196,21 @@ def observe_flight(
         lens=plan.lens.name,
         camera=plan.camera,
         setting=Setting(folder.name, DRONE, recording.lfl_mm, recording.fd_m),
-        truth=partial(read_flight_truth, folder),
+        truth=read_flight_truth(folder),
     )
-    rules = _Rules(
+    advice = (
+        f"Decide in {out / REVIEW_PAGE} (in the run's data folder), save {REVIEW} beside it or "
+        "beside the recording."
+    )
+    outcome = _decide(
+        flight,
+        out,
+        out,
         reviews=(folder / REVIEW, out / REVIEW),
-        advice=lambda _: (
-            f"Decide in {out / REVIEW_PAGE} (in the run's data folder), save {REVIEW} beside it "
-            "or beside the recording."
-        ),
-        page=_Page.WHEN_ASKED,
-        count_first=False,
+        advice=lambda _: advice,
+        page="when asked",
+        watch=lambda _: nullcontext(drawing),
     )
-    outcome = _decide(flight, out, out, rules, watch=lambda _: nullcontext(drawing))
     if outcome.refusal is not None:
         raise InputError(outcome.refusal)
     return outcome.observed
@@ -225,16 +234,19 @@ def match_folder(
     is_recording = is_flight(folder)
     out = request.out or (folder / "experiment" if is_recording else folder)
     flight = _flight_in(request, out, is_recording)
-    rules = _Rules(
+    return _decide(
+        flight,
+        folder,
+        out,
         reviews=(folder / REVIEW,),
         advice=advice,
-        page=_Page.ALWAYS if request.review else _Page.NEVER,
-        count_first=True,
+        page="always" if request.review else "never",
         clock_offset_s=request.clock_offset_s,
         min_pairs=request.min_pairs,
         accept=request.accept,
+        settled=settled,
+        watch=watch,
     )
-    return _decide(flight, folder, out, rules, settled=settled, watch=watch)
 
 
 def _flight_in(request: MatchRequest, out: Path, is_recording: bool) -> _Flight:
@@ -264,56 +276,59 @@ def _flight_in(request: MatchRequest, out: Path, is_recording: bool) -> _Flight:
             "--camera."
         )
     footage, title = request.footage or stored.footage, folder.resolve().name
-    return _Flight(stored, readings, rtk, footage, title, lens, body, setting, lambda: truth)
+    return _Flight(stored, readings, rtk, footage, title, lens, body, setting, truth)
 
 
 def _decide(
     flight: _Flight,
     folder: Path,
     out: Path,
-    rules: _Rules,
     *,
-    watch: Watch,
+    reviews: tuple[Path, ...],
+    advice: Callable[[MatchedFlight], str],
+    page: Literal["never", "always", "when asked"],
+    clock_offset_s: float | None = None,
+    min_pairs: int = MIN_PAIRS,
+    accept: bool = False,
     settled: Callable[[ObservedFlight], None] = lambda _: None,
+    watch: Watch,
 ) -> MatchOutcome:
-    """Match, write that to ``folder``, and make the experiment ``out`` of it or say why not."""
-    review = next((path for path in rules.reviews if path.exists()), None)
+    """Match, write that to ``folder``, and make the experiment ``out`` of it or say why not.
+
+    reviews  where a person's review is looked for; the first that is there counts
+    page     when the page is written on which a person decides: "when asked" is if there is a
+             question, unless the page is there and would be the same
+    The others are those of ``match_folder`` and of ``MatchRequest``.
+    """
+    review = next((path for path in reviews if path.exists()), None)
     matched = settle_flight(
         flight.stored.flashes,
         flight.readings,
         review,
         focal_px=flight.focal_px,
-        clock_offset_s=rules.clock_offset_s,
+        clock_offset_s=clock_offset_s,
     )
     observed = ObservedFlight(flight.stored, matched)
     write_match(folder, matched)
     written = [folder / PAIRS, folder / MATCH]
-    if rules.page is _Page.ALWAYS:
+    if page == "always":
         _write_page(flight, folder, matched, watch)
         written.append(folder / REVIEW_PAGE)
     settled(observed)
-    few, question = matched.too_few(rules.min_pairs), _question(matched, rules)
-    refusal = (few or question) if rules.count_first else (question or few)
-    if refusal is not None:
-        if rules.count_first or question is not None:
-            # What is there of an earlier match is not what the flight says now.
-            forget_experiment(out)
-        if rules.page is _Page.WHEN_ASKED and question is not None:
+    refusals = [few] if (few := matched.too_few(min_pairs)) else []
+    if matched.questions and not (accept and matched.verdict != "ambiguous"):
+        # A person may also add the pairs that are missing.
+        refusals.append(f"{matched.refusal()} {advice(matched)}")
+        if page == "when asked":
             _write_page_anew(flight, folder, matched, review, watch)
-        return MatchOutcome(observed, refusal, None, tuple(written))
+    if refusals:
+        # What is there of an earlier match is not what the flight says now.
+        forget_experiment(out)
+        return MatchOutcome(observed, " ".join(refusals), None, tuple(written))
     if flight.setting is None or flight.camera is None or flight.lens is None:
         return MatchOutcome(observed, None, None, tuple(written))
-    write_flight_experiment(
-        out, matched, flight.setting, flight.camera, flight.lens, flight.truth()
-    )
+    write_flight_experiment(out, matched, flight.setting, flight.camera, flight.lens, flight.truth)
     return MatchOutcome(observed, None, out, (*written, out))
-
-
-def _question(matched: MatchedFlight, rules: _Rules) -> str | None:
-    """What a person is asked; None if there is nothing, or the proposal is accepted."""
-    if not matched.questions or (rules.accept and matched.verdict != "ambiguous"):
-        return None
-    return f"{matched.refusal()} {rules.advice(matched)}"
 
 
 def _write_page(flight: _Flight, folder: Path, matched: MatchedFlight, watch: Watch) -> None:

@@ -16,9 +16,7 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.flight.camera import CameraFit, is_poor
-from influx_wrap.flight.match import match_flight
-from influx_wrap.flight.matched import MatchedFlight, Pairs
+from influx_wrap.flight.match import CameraFit, MatchedFlight, Pairs, is_poor, match_flight
 from influx_wrap.formats.pairs import (
     REVIEW,
     Action,

@@ -8,7 +8,6 @@ nine numbers row by row, outliers as pairs of view index and point index.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from influx_wrap.formats.files import (
     dump_yaml,
     read_json,
     read_yaml,
+    write_json_lines,
     write_text,
 )
 from influx_wrap.formats.kalibr import (
@@ -32,10 +32,9 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
-from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.arrays import BoolArray
 from influx_wrap.model.experiment import Cell, Setting
 from influx_wrap.model.hardware import Camera
-from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Noise, Truth
 
@@ -80,7 +79,7 @@ def write_experiment(
     write_target(folder / TARGET, observations.target)
     write_observations(folder / COORDS, folder / SUCCESSES, observations)
     if truth is not None:
-        write_text(folder / TRUTH, _truth_as_json(truth))
+        _write_truth(folder / TRUTH, truth)
     description = {
         "lens": lens_name,
         "camera": camera.name,
@@ -106,7 +105,7 @@ def read_experiment(folder: Path) -> StoredExperiment:
     record.check_pixel_origin()
     target = read_target(folder / TARGET)
     observations = read_observations(
-        folder / COORDS, folder / SUCCESSES, target, _image_size(record)
+        folder / COORDS, folder / SUCCESSES, target, record.image_size("image_size")
     )
     has_truth = (folder / TRUTH).exists()
     return StoredExperiment(
@@ -123,15 +122,7 @@ def read_experiment(folder: Path) -> StoredExperiment:
     )
 
 
-def _image_size(record: Record) -> tuple[int, int]:
-    size = record.items("image_size")
-    if len(size) != 2:
-        raise record.fault("image_size", f"must be [width, height], got {size!r}.")
-    sides = Record(record.where, {"image_size[0]": size[0], "image_size[1]": size[1]})
-    return sides.integer("image_size[0]", at_least=1), sides.integer("image_size[1]", at_least=1)
-
-
-def _truth_as_json(truth: Truth) -> str:
+def _write_truth(path: Path, truth: Truth) -> None:
     values = {
         "pixel_origin": PIXEL_ORIGIN,
         "intrinsics": truth.intrinsics.as_dict(),
@@ -143,8 +134,7 @@ def _truth_as_json(truth: Truth) -> str:
         "target_points": truth.target_points.tolist(),
         "outliers": np.argwhere(truth.outliers).tolist(),
     }
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    write_json_lines(path, values)
 
 
 def _read_truth(path: Path, observations: Observations) -> Truth:
@@ -152,31 +142,19 @@ def _read_truth(path: Path, observations: Observations) -> Truth:
     shapes = ("rotations", "translations", "target_points", "outliers")
     settings = ("pixel_origin", "intrinsics", "corner_sigma_px", "bow_m", "noise")
     record.check_keys((*settings, *shapes))
-    intrinsics, noise = record.record("intrinsics"), record.record("noise")
-    intrinsics.check_keys(NAMES)
+    noise = record.record("noise")
     noise_names = [field.name for field in fields(Noise)]
     noise.check_keys(noise_names)
     n_views, n_points = observations.valid.shape
-    rotations = _rows(record, "rotations", 9, n_views)
-    bow_m = record.numbers("bow_m")
-    if len(bow_m) != 3:
-        raise record.fault("bow_m", f"must have 3 numbers, got {len(bow_m)}.")
     return Truth(
-        intrinsics=Intrinsics(*(intrinsics.number(name) for name in NAMES)),
-        rotations=rotations.reshape(-1, 3, 3),
-        translations=_rows(record, "translations", 3, n_views),
-        target_points=_rows(record, "target_points", 3, n_points),
-        bow_m=np.array(bow_m),
+        intrinsics=record.intrinsics("intrinsics"),
+        rotations=record.rows("rotations", 9, n_views).reshape(-1, 3, 3),
+        translations=record.rows("translations", 3, n_views),
+        target_points=record.rows("target_points", 3, n_points),
+        bow_m=np.array(record.numbers("bow_m", 3)),
         outliers=_outlier_mask(record, n_views, n_points),
         noise=noise.build(Noise, **{name: noise.number(name) for name in noise_names}),
     )
-
-
-def _rows(record: Record, key: str, columns: int, n_rows: int) -> FloatArray:
-    rows = record.rows(key, columns)
-    if len(rows) != n_rows:
-        raise record.fault(key, f"has {len(rows)} rows, the observations need {n_rows}.")
-    return rows
 
 
 def _outlier_mask(record: Record, n_views: int, n_points: int) -> BoolArray:

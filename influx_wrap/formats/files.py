@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import yaml
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 T = TypeVar("T")
 
@@ -84,9 +85,15 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def write_json(path: Path, values: Mapping[str, object]) -> None:
-    """Write a JSON object; infinities and NaN, which JSON does not have, are refused."""
+def write_json(path: Path, values: Mapping[str, object] | Sequence[object]) -> None:
+    """Write JSON; infinities and NaN, which it does not have, are refused."""
     write_text(path, json.dumps(values, indent=2, allow_nan=False) + "\n")
+
+
+def write_json_lines(path: Path, values: Mapping[str, object]) -> None:
+    """Write a JSON object with one key per line, however long."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def check_writable(path: Path) -> None:
@@ -201,19 +208,37 @@ class Record:
             raise self.fault(key, f"must be at most {at_most}, got {_shortened(value)}.")
         return value
 
-    def numbers(self, key: str) -> tuple[float, ...]:
-        """A list of finite numbers."""
-        return tuple(
-            self._as_number(f"{key}[{i}]", value) for i, value in enumerate(self.items(key))
-        )
+    def numbers(self, key: str, n: int | None = None) -> tuple[float, ...]:
+        """A list of finite numbers, ``n`` of them."""
+        items = self.items(key)
+        if n is not None and len(items) != n:
+            raise self.fault(key, f"must have {n} numbers, got {len(items)}.")
+        return tuple(self._as_number(f"{key}[{i}]", value) for i, value in enumerate(items))
 
-    def rows(self, key: str, columns: int) -> FloatArray:
-        """A list of rows of finite numbers: (N, columns)."""
+    def image_size(self, key: str) -> tuple[int, int]:
+        """Width and height in pixels."""
+        sides = self.items(key)
+        if len(sides) != 2:
+            raise self.fault(key, f"must be [width, height], got {sides!r}.")
+        pair = Record(self.where, {f"{key}[0]": sides[0], f"{key}[1]": sides[1]})
+        width, height = (pair.integer(side, at_least=1) for side in pair.values)
+        return width, height
+
+    def intrinsics(self, key: str) -> Intrinsics:
+        """A camera, its parameters by name."""
+        camera = self.record(key)
+        camera.check_keys(NAMES)
+        return Intrinsics(*(camera.number(name) for name in NAMES))
+
+    def rows(self, key: str, columns: int, n: int | None = None) -> FloatArray:
+        """A list of rows of finite numbers: (N, columns), N being ``n`` if that is given."""
         rows = []
         for i, row in enumerate(self.items(key)):
             if not isinstance(row, list) or len(row) != columns:
                 raise self.fault(f"{key}[{i}]", f"must be a list of {columns} numbers.")
             rows.append([self._as_number(f"{key}[{i}][{j}]", v) for j, v in enumerate(row)])
+        if n is not None and len(rows) != n:
+            raise self.fault(key, f"must have {n} rows, got {len(rows)}.")
         return np.array(rows, dtype=float).reshape(-1, columns)
 
     def items(self, key: str) -> list[object]:
@@ -225,7 +250,13 @@ class Record:
 
     def record(self, key: str) -> Record:
         """A mapping inside this one."""
-        value = self.value(key)
+        return self._as_record(key, self.value(key))
+
+    def records(self, key: str) -> list[Record]:
+        """A list of mappings."""
+        return [self._as_record(f"{key}[{i}]", item) for i, item in enumerate(self.items(key))]
+
+    def _as_record(self, key: str, value: object) -> Record:
         if not isinstance(value, dict):
             raise self.fault(key, f"must be a mapping, got {value!r}.")
         return Record(f"{self.where}: {key}", value)
@@ -257,14 +288,18 @@ def read_yaml(path: Path) -> Record:
 
 def read_json(path: Path) -> Record:
     """A JSON file that holds one object."""
+    return _as_record(path, parse_json(path))
+
+
+def parse_json(path: Path) -> object:
+    """Whatever a JSON file holds."""
     text = read_text(path)
     try:
-        values = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from None
     except RecursionError:
         raise InputError(f"{path}: this is not JSON: it is nested too deeply.") from None
-    return _as_record(path, values)
 
 
 def dump_yaml(values: Mapping[str, object]) -> str:

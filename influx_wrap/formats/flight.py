@@ -1,4 +1,4 @@
-"""The files of a flight: where the drone was at each flash, and where the flashes are.
+"""The files of a flight: where the drone was at each flash, where the flashes are, what else lit.
 
 ``flash_rtk.json`` is the InFlux release's list ``[{"x", "y", "alt", "timestamp"}]`` in metres
 and the order of time. Ours adds what a reading is worth: ``latitude_deg``, ``longitude_deg``
@@ -6,32 +6,26 @@ and ``height_m`` above the ellipsoid, ``covariance_m2`` (east, north, up), ``fix
 ``point``, the number of the hover point. x is east, y north and alt up, in the plane that
 touches the Earth at the first reading; ``timestamp`` is Unix time.
 
-``flashes.json`` holds the flashes found in a video, in pixels counted from a pixel's centre.
+``flashes.json`` holds the flashes found in a video, in pixels counted from a pixel's centre, and
+``other_lights.json`` what lit up and is not a flash of the LED: a person who misses one finds
+it there with the reason why it was not taken for one.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import (
-    PIXEL_ORIGIN,
-    Record,
-    read_json,
-    read_text,
-    write_json,
-    write_text,
-)
+from influx_wrap.formats.files import PIXEL_ORIGIN, Record, parse_json, read_json, write_json
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flashes import Flashes, Readings
 
-FLASHES, FLASH_RTK = "flashes.json", "flash_rtk.json"
+FLASHES, FLASH_RTK, OTHER_LIGHTS = "flashes.json", "flash_rtk.json", "other_lights.json"
 FORMAT = "influx_wrap flashes 1"
 
 
@@ -46,17 +40,24 @@ class StoredFlashes:
     made_from: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class OtherLight:
+    """A light seen from ``frame`` to ``last_frame``, first at ``uv`` in pixels, and what it is."""
+
+    frame: int
+    last_frame: int
+    uv: tuple[float, float]
+    reason: str
+
+
 def write_flash_rtk(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write readings, each with the keys named above; NaN and infinity are refused."""
-    write_text(path, json.dumps(list(rows), indent=2, allow_nan=False) + "\n")
+    write_json(path, list(rows))
 
 
 def read_flash_rtk(path: Path) -> Readings:
     """Read ours, or the InFlux release's, whose readings have no covariance and no names."""
-    try:
-        values = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
+    values = parse_json(path)
     if not isinstance(values, list):
         raise InputError(f"{path} must be a list of readings, not a {type(values).__name__}.")
     if not values:
@@ -128,21 +129,17 @@ def read_flashes(path: Path) -> StoredFlashes:
     record = read_json(path)
     if record.value("format") != FORMAT:
         raise record.fault("format", f"must be {FORMAT!r}, got {record.value('format')!r}.")
-    rows = [
-        Record(f"{path}, flash {index}", row if isinstance(row, dict) else {})
-        for index, row in enumerate(record.items("flashes"))
-    ]
-    width, height = _numbers(record, "image_size", 2)
+    rows = record.records("flashes")
     flashes = record.build(
         Flashes,
         frames=np.array([row.integer("frame", at_least=0) for row in rows], dtype=np.int64),
         last_frames=np.array([row.integer("last_frame", at_least=0) for row in rows], np.int64),
-        uv=np.array([_numbers(row, "uv", 2) for row in rows]).reshape(-1, 2),
-        radii_px=np.array([_numbers(row, "radii_px", 2) for row in rows]).reshape(-1, 2),
+        uv=np.array([row.numbers("uv", 2) for row in rows]).reshape(-1, 2),
+        radii_px=np.array([row.numbers("radii_px", 2) for row in rows]).reshape(-1, 2),
         rule=np.array([row.integer("rule", at_least=0) for row in rows], dtype=np.int64),
         fps=record.number("fps", above=0),
         n_frames=record.integer("n_frames", at_least=1),
-        image_size=(int(width), int(height)),
+        image_size=record.image_size("image_size"),
     )
     truncated = record.value("truncated")
     return StoredFlashes(
@@ -153,8 +150,18 @@ def read_flashes(path: Path) -> StoredFlashes:
     )
 
 
-def _numbers(record: Record, key: str, n: int) -> tuple[float, ...]:
-    numbers = record.numbers(key)
-    if len(numbers) != n:
-        raise record.fault(key, f"must have {n} numbers, got {len(numbers)}.")
-    return numbers
+def write_other_lights(path: Path, lights: Sequence[OtherLight]) -> None:
+    """Write lights in the order of time."""
+    rows = [asdict(light) for light in lights]
+    write_json(path, {"pixel_origin": PIXEL_ORIGIN, "lights": rows})
+
+
+def read_other_lights(path: Path) -> list[OtherLight]:
+    """Read what ``write_other_lights`` wrote."""
+    lights = []
+    for row in read_json(path).records("lights"):
+        u, v = row.numbers("uv", 2)
+        frame = row.integer("frame", at_least=0)
+        last_frame = row.integer("last_frame", at_least=frame)
+        lights.append(OtherLight(frame, last_frame, (u, v), row.text("reason")))
+    return lights

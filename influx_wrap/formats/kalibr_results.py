@@ -1,12 +1,16 @@
-"""What a Kalibr run leaves behind besides its camchain: results as text, and poses.
+"""What a Kalibr run leaves behind: written as a Kalibr does, and read back of a real one.
 
 ``<name>-results-cam.txt`` is made for reading, but programs read it too: they look for the lines
 ``distortion:``, ``projection:`` and ``reprojection error:`` under a camera's name, each with
-``[values] +- [standard deviations]``. Poses are a CSV in EuRoC's columns.
+``[values] +- [standard deviations]``. Nothing else has the deviations, and a real Kalibr writes
+them with or without commas, broken over lines where they are long; they are those of a corner
+noise of 1 px, whatever the noise was. The camchain has the numbers in full. Poses are a CSV in
+EuRoC's columns. Pixel (0, 0) is the centre of the top-left pixel.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from influx_wrap.formats.files import write_text
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import read_text, read_yaml, write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.words import size_text
 
+CAMCHAINS, RESULTS = "*camchain*.yaml", "*results-cam*.txt"
 DECIMALS = 8
 POSE_COLUMNS = (
     *("#timestamp [ns]", "p_RS_R_x [m]", "p_RS_R_y [m]", "p_RS_R_z [m]"),
@@ -138,3 +145,37 @@ def _target_lines(target: Target) -> list[str]:
             ]
         case _:
             return ["  Type: pointcloud", f"  Points: {len(target.points)}"]
+
+
+def read_camchain(path: Path, image_size: tuple[int, int]) -> Intrinsics:
+    """The one camera of a camchain, which must be pinhole-radtan for images of this size."""
+    camera = read_yaml(path).record("cam0")
+    for key, needed in (("camera_model", "pinhole"), ("distortion_model", "radtan")):
+        if camera.text(key) != needed:
+            raise camera.fault(key, f"must be {needed}, got {camera.text(key)!r}.")
+    if camera.numbers("resolution") != image_size:
+        found = " x ".join(f"{number:g}" for number in camera.numbers("resolution"))
+        raise camera.fault("resolution", f"is {found}, not {size_text(image_size)}.")
+    values = [*camera.numbers("intrinsics", 4), *camera.numbers("distortion_coeffs", 4)]
+    if min(values[:2]) <= 0:
+        raise camera.fault("intrinsics", "are no camera's: a focal length must be positive.")
+    return Intrinsics.from_array(np.array(values))
+
+
+def read_sigma(path: Path) -> FloatArray:
+    """(8,) the standard deviations of the first camera in a results text."""
+    text = read_text(path)
+    return np.concatenate([_deviations(path, text, key) for key in ("projection", "distortion")])
+
+
+def _deviations(path: Path, text: str, key: str) -> FloatArray:
+    found = re.search(rf"{key}:\s*\[[^\]]*\]\s*\+-\s*\[([^\]]*)\]", text)
+    if found is None:
+        raise InputError(f"{path} has no line {key}: [...] +- [...].")
+    try:
+        values = np.array([float(word) for word in found[1].replace(",", " ").split()])
+    except ValueError:
+        raise InputError(f"{path}: the deviations of {key} are not numbers.") from None
+    if values.shape != (4,) or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"{path}: {key} needs four deviations of at least 0.")
+    return values

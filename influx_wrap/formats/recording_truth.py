@@ -8,8 +8,6 @@ its exact centre.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, write_text
+from influx_wrap.formats.files import PIXEL_ORIGIN, read_json, write_json_lines
 from influx_wrap.model.arrays import FloatArray, IntArray
-from influx_wrap.model.intrinsics import NAMES, Intrinsics
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import Target, bow_basis
 from influx_wrap.model.truth import Noise, Truth
 
@@ -140,20 +138,14 @@ def read_recording_truth(folder: Path) -> RecordingTruth | None:
         return None
     record = read_json(path)
     record.check_keys(("pixel_origin", "intrinsics", "bow_m", "rotations", "translations", "pose"))
-    intrinsics = _true_intrinsics(record)
-    rotations, translations = record.rows("rotations", 9), record.rows("translations", 3)
-    pose, bow_m = np.array(record.numbers("pose"), dtype=np.int64), record.numbers("bow_m")
-    for key, found in (("rotations", rotations), ("translations", translations)):
-        if len(found) != len(pose):
-            raise record.fault(key, f"has {len(found)} frames, pose has {len(pose)}.")
-    if len(bow_m) != 3:
-        raise record.fault("bow_m", f"must have 3 numbers, got {len(bow_m)}.")
+    record.check_pixel_origin()
+    pose = np.array(record.numbers("pose"), dtype=np.int64)
     return RecordingTruth(
-        intrinsics,
-        rotations.reshape(-1, 3, 3),
-        translations,
+        record.intrinsics("intrinsics"),
+        record.rows("rotations", 9, len(pose)).reshape(-1, 3, 3),
+        record.rows("translations", 3, len(pose)),
         pose,
-        np.array(bow_m),
+        np.array(record.numbers("bow_m", 3)),
     )
 
 
@@ -167,6 +159,7 @@ def read_flight_truth(folder: Path) -> FlightTruth | None:
     columns: dict[str, Any] = {
         name: record.rows(name, width) for name, width in _TRUTH_ROWS.items()
     }
+    record.check_pixel_origin()
     columns |= {name: np.array(record.numbers(name)) for name in _TRUTH_NUMBERS}
     for name in _TRUTH_INDICES:
         columns[name] = np.array(record.numbers(name), dtype=np.int64)
@@ -194,19 +187,12 @@ def read_flight_truth(folder: Path) -> FlightTruth | None:
     ):
         raise record.fault("lit_flash", "must have rows of every flash, in the order of time.")
     return FlightTruth(
-        _true_intrinsics(record),
+        record.intrinsics("intrinsics"),
         rtk_ball_m=record.number("rtk_ball_m", at_least=0),
         clock_offset_s=record.number("clock_offset_s"),
         clock_drift=record.number("clock_drift"),
         **columns,
     )
-
-
-def _true_intrinsics(record: Record) -> Intrinsics:
-    record.check_pixel_origin()
-    intrinsics = record.record("intrinsics")
-    intrinsics.check_keys(NAMES)
-    return Intrinsics(*(intrinsics.number(name) for name in NAMES))
 
 
 def write_recording_truth(folder: Path, truth: RecordingTruth) -> None:
@@ -219,7 +205,7 @@ def write_recording_truth(folder: Path, truth: RecordingTruth) -> None:
         "rotations": truth.rotations.reshape(-1, 9).tolist(),
         "translations": truth.translations.tolist(),
     }
-    _write(folder / TRUTH, values)
+    write_json_lines(folder / TRUTH, values)
 
 
 def write_flight_truth(folder: Path, truth: FlightTruth) -> None:
@@ -228,10 +214,4 @@ def write_flight_truth(folder: Path, truth: FlightTruth) -> None:
     for field in fields(truth):
         value = getattr(truth, field.name)
         values[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
-    _write(folder / TRUTH, {**values, "intrinsics": truth.intrinsics.as_dict()})
-
-
-def _write(path: Path, values: Mapping[str, object]) -> None:
-    """A JSON object with one key per line."""
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
-    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    write_json_lines(folder / TRUTH, {**values, "intrinsics": truth.intrinsics.as_dict()})

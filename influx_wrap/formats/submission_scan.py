@@ -14,6 +14,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from influx_wrap.errors import InputError
 from influx_wrap.formats.json_stream import BareConstant, JsonStream
 from influx_wrap.formats.manifest import Video
@@ -51,6 +53,10 @@ class SubmissionScan:
         self._has_metadata = False
         self._kind, self._kind_is_from = "", ""
         self.parameters: tuple[str, ...] = ()
+        # By frame number, the number of the video in which it came last. Memory is taken for
+        # what is written to only.
+        self._came = np.zeros(MAX_FRAMES, dtype=np.int32)
+        self._n_videos = 0
 
     def about(self) -> tuple[str, str, str]:
         """Method, kind and version."""
@@ -125,18 +131,23 @@ class SubmissionScan:
             self._fault(f"{where} must be an object of frames, got {_described(stream.value())}.")
             return
         video = self._manifest.get(name) if self._manifest is not None else None
-        seen = _Seen()
+        self._n_videos += 1
+        came, this, n_frames = self._came, self._n_videos, 0
         for key in stream.members():
             frame = self._frame_number(name, key, video)
-            if frame is not None and not seen.add(frame):
-                self._fault(f"{self._where(name, key)} comes twice.")
+            if frame is not None:
+                if came[frame] == this:
+                    self._fault(f"{self._where(name, key)} comes twice.")
+                else:
+                    n_frames += 1
+                came[frame] = this
             values = self._numbers(name, key)
             if frame is not None:
                 yield name, frame, values
-        if video is not None and seen.count < video.frame_count:
-            missing = next(frame for frame in range(video.frame_count) if frame not in seen)
+        if video is not None and n_frames < video.frame_count:
+            missing = int(np.argmax(came[: video.frame_count] != this))
             self._fault(f"{where} lacks frame {missing}; the manifest has {_frames(video)}.")
-        elif not seen.count:
+        elif not n_frames:
             self._fault(f"{where} has no frame.")
 
     def _where(self, name: str, key: str) -> str:
@@ -226,29 +237,6 @@ class SubmissionScan:
                 continue
             self._fault(f"{self._where(name, key)}: {parameter} {problem}.")
             return
-
-
-class _Seen:
-    """Frame numbers that have come: a byte for each, in pages made when they are needed."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._pages: dict[int, bytearray] = {}
-
-    def add(self, frame: int) -> bool:
-        """Whether it is the first time."""
-        page = self._pages.get(frame >> 12)
-        if page is None:
-            page = self._pages[frame >> 12] = bytearray(1 << 12)
-        if page[frame & 0xFFF]:
-            return False
-        page[frame & 0xFFF] = 1
-        self.count += 1
-        return True
-
-    def __contains__(self, frame: int) -> bool:
-        page = self._pages.get(frame >> 12)
-        return page is not None and bool(page[frame & 0xFFF])
 
 
 def is_name(text: str) -> bool:

@@ -61,25 +61,21 @@ def locate(
     y: FloatArray,
     places: FloatArray,
     vertices: IntArray,
-    low: FloatArray,
-    step: FloatArray,
-    bins: int,
-    starts: IntArray,
-    members: IntArray,
+    boxes: FloatArray,
 ) -> tuple[IntArray, FloatArray]:
-    """Region (q,) of queries x, y (q,), -1 outside all; and its vertices' weights (q, 4)."""
+    """Region (q,) of queries x, y (q,), -1 outside all; and its vertices' weights (q, 4).
+
+    ``boxes`` (r, 4) are least x, least y, greatest x and greatest y of the regions.
+    """
     region = np.full(len(x), -1)
     weights = np.zeros((len(x), 4))
     corners, trial = np.empty((4, 2)), np.empty(4)
     for k in range(len(x)):
-        i, j = (x[k] - low[0]) / step[0], (y[k] - low[1]) / step[1]
-        # A query on the outermost rim belongs to the bin inside it.
-        if not (-1e-6 <= i <= bins + 1e-6 and -1e-6 <= j <= bins + 1e-6):
-            continue
-        cell = min(max(int(i), 0), bins - 1) * bins + min(max(int(j), 0), bins - 1)
         best = -RIM
-        for member in range(starts[cell], starts[cell + 1]):
-            candidate = members[member]
+        for candidate in range(len(vertices)):
+            left, bottom, right, top = boxes[candidate]
+            if not (left <= x[k] <= right and bottom <= y[k] <= top):
+                continue
             is_quad = vertices[candidate, 3] >= 0
             for corner in range(4 if is_quad else 3):
                 corners[corner, 0] = places[vertices[candidate, corner], 0]

@@ -20,7 +20,7 @@ from scipy.spatial import ConvexHull
 
 from influx_wrap.errors import InputError
 from influx_wrap.lut.kernels import blend, locate
-from influx_wrap.lut.regions import BINS, Index, Regions, make_index, make_regions
+from influx_wrap.lut.regions import Regions, make_regions
 from influx_wrap.lut.schemes import DEFAULT, Scheme, cfl_mm, effective_lfl_mm
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES
@@ -69,10 +69,6 @@ class Lookup:
     table: Table
     scheme: Scheme
     regions: Regions
-
-    @cached_property
-    def _index(self) -> Index:
-        return make_index(self.regions)
 
     @cached_property
     def _blended(self) -> FloatArray:
@@ -152,11 +148,7 @@ class Lookup:
         """Regions (q,) and weights (q, 4) of places inside the hull, or on its rim."""
         if self._is_line:
             return self._locate_on_line(x, y)
-        index = self._index
-        return locate(
-            x, y, self.regions.places, self.regions.vertices,
-            index.low, index.step, BINS, index.starts, index.members,
-        )  # fmt: skip
+        return locate(x, y, self.regions.places, self.regions.vertices, self.regions.boxes)
 
     def _locate_on_line(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
         """The same for a table of one focal length, or of places in a row."""

@@ -14,6 +14,7 @@ formula; it holds as well if the focal lengths are not quite the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -21,8 +22,8 @@ import numpy as np
 from influx_wrap.lut.triangulate import Edge, triangulate
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
-BINS = 128
-"""Along each side of the table; queries are looked up in the bin they fall into."""
+BOX_MARGIN = 1e-6
+"""By how much of the whole table regions' boxes are wider, so that rounding hides nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,14 @@ class Regions:
     def is_quad(self) -> BoolArray:
         """(r,) which regions are quadrilaterals."""
         return np.asarray(self.vertices[:, 3] >= 0)
+
+    @cached_property
+    def boxes(self) -> FloatArray:
+        """(r, 4) least x, least y, greatest x and greatest y of each, with a margin."""
+        # In place of a corner that is not there, the first.
+        corners = self.places[np.where(self.vertices < 0, self.vertices[:, :1], self.vertices)]
+        margin = BOX_MARGIN * np.ptp(self.places, axis=0)
+        return np.hstack([corners.min(axis=1) - margin, corners.max(axis=1) + margin])
 
 
 def make_regions(places: FloatArray, cells: IntArray) -> Regions:
@@ -107,34 +116,3 @@ def _is_free(points: FloatArray, quad: list[int]) -> bool:
         d, to = points[b] - points[a], points[others] - points[a]
         inside &= d[0] * to[:, 1] - d[1] * to[:, 0] >= 0
     return not inside.any()
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """Which regions may hold a place, by square bins over their common bounds.
-
-    ``members[starts[b]:starts[b + 1]]`` are the regions that touch bin b.
-    """
-
-    low: FloatArray
-    step: FloatArray
-    starts: IntArray
-    members: IntArray
-
-
-def make_index(regions: Regions) -> Index:
-    """Bins over all regions with an area."""
-    low, high = regions.places.min(axis=0), regions.places.max(axis=0)
-    step = np.maximum(high - low, 1e-12) / BINS
-    bins: list[list[int]] = [[] for _ in range(BINS * BINS)]
-    for region, vertices in enumerate(regions.vertices.tolist()):
-        corners = regions.places[[v for v in vertices if v >= 0]]
-        # A little wider, so that rounding hides nobody at the rim of a bin.
-        first = np.clip(np.floor((corners.min(axis=0) - low) / step - 1e-6), 0, BINS - 1)
-        last = np.clip(np.floor((corners.max(axis=0) - low) / step + 1e-6), 0, BINS - 1)
-        for i in range(int(first[0]), int(last[0]) + 1):
-            for j in range(int(first[1]), int(last[1]) + 1):
-                bins[i * BINS + j].append(region)
-    starts = np.concatenate([[0], np.cumsum([len(members) for members in bins])])
-    members = np.array([region for members in bins for region in members], dtype=np.int64)
-    return Index(low, step, starts, members)

@@ -2,8 +2,8 @@
 
 Tables are small and their points lie almost in rows, the worst case for geometry in
 floating point: a sliver of no width, seen from two sides, becomes a gap or an overlap.
-So orientation and circle tests that are too close to call are made in rational numbers,
-in which every float is exact.
+So coordinates are whole numbers here: every float is one, times a power of two, and Python's
+have any number of digits. Orientation and circle tests are exact.
 
 Points are added from left to right, each joined to what it sees of the hull. Edges that
 are to be kept are then brought in by flipping those they cross, and all others are flipped
@@ -20,10 +20,7 @@ from influx_wrap.model.arrays import FloatArray
 
 Edge = tuple[int, int]
 Triangle = tuple[int, int, int]
-_Point = tuple[float, float]
-
-# Far above the rounding of the sums below, for coordinates of any size.
-_TOO_CLOSE = 1e-12
+_Point = tuple[int, int]
 
 
 def triangulate(points: FloatArray, kept: Iterable[Edge] = ()) -> list[Triangle]:
@@ -32,7 +29,7 @@ def triangulate(points: FloatArray, kept: Iterable[Edge] = ()) -> list[Triangle]
     Edges in ``kept`` are edges of the result. They must not cross each other or run through
     a third point. Empty if all points are on a line.
     """
-    mesh = _Mesh([(float(x), float(y)) for x, y in points.tolist()])
+    mesh = _Mesh(_whole_numbers(points))
     mesh.sweep()
     fixed = set()
     for a, b in kept:
@@ -40,6 +37,13 @@ def triangulate(points: FloatArray, kept: Iterable[Edge] = ()) -> list[Triangle]
         fixed |= {(a, b), (b, a)}
     mesh.improve(fixed)
     return mesh.triangles()
+
+
+def _whole_numbers(points: FloatArray) -> list[_Point]:
+    """Points (n, 2) times the power of two that makes whole numbers of all coordinates."""
+    exact = [[Fraction(value) for value in point] for point in points.tolist()]
+    unit = max((value.denominator for point in exact for value in point), default=1)
+    return [(int(x * unit), int(y * unit)) for x, y in exact]
 
 
 class _Mesh:
@@ -146,30 +150,15 @@ class _Mesh:
         """1 if a, b, c turn left, -1 if right, 0 if they are on a line."""
         (ax, ay), (bx, by), (cx, cy) = self.points[a], self.points[b], self.points[c]
         one, other = (bx - ax) * (cy - ay), (by - ay) * (cx - ax)
-        scale = (abs(ax) + abs(bx) + abs(cx)) * (abs(ay) + abs(by) + abs(cy))
-        if abs(one - other) <= _TOO_CLOSE * scale:
-            ax, ay, bx, by, cx, cy = map(Fraction, (ax, ay, bx, by, cx, cy))  # type: ignore[assignment]
-            one, other = (bx - ax) * (cy - ay), (by - ay) * (cx - ax)
         return (one > other) - (one < other)
 
     def _in_circle(self, a: int, b: int, c: int, d: int) -> bool:
         """Whether d is inside the circle through a, b, c."""
-        corners = [self.points[k] for k in (a, b, c, d)]
-        determinant, scale = _circle_determinant(corners)
-        if abs(determinant) <= _TOO_CLOSE * scale:
-            exact = [(Fraction(x), Fraction(y)) for x, y in corners]
-            determinant, _ = _circle_determinant(exact)  # type: ignore[arg-type]
+        dx, dy = self.points[d]
+        rows = []
+        for x, y in (self.points[k] for k in (a, b, c)):
+            u, v = x - dx, y - dy
+            rows.append((u, v, u * u + v * v))
+        (a1, a2, a3), (b1, b2, b3), (c1, c2, c3) = rows
+        determinant = a1 * (b2 * c3 - b3 * c2) - a2 * (b1 * c3 - b3 * c1) + a3 * (b1 * c2 - b2 * c1)
         return determinant > 0
-
-
-def _circle_determinant(corners: list[_Point]) -> tuple[float, float]:
-    """Positive if the last of four corners is in the circle of the others; and its scale."""
-    dx, dy = corners[3]
-    rows = []
-    for x, y in corners[:3]:
-        u, v = x - dx, y - dy
-        rows.append((u, v, u * u + v * v))
-    (a1, a2, a3), (b1, b2, b3), (c1, c2, c3) = rows
-    determinant = a1 * (b2 * c3 - b3 * c2) - a2 * (b1 * c3 - b3 * c1) + a3 * (b1 * c2 - b2 * c1)
-    reach = max(abs(float(x)) + abs(float(y)) for x, y in corners)
-    return determinant, reach**4

@@ -17,7 +17,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
-from influx_wrap.model.tag36h11 import CODES, TAG_CELLS, tag_cells
+from influx_wrap.model.tag36h11 import N_TAGS, TAG_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target
 
 
@@ -43,10 +43,10 @@ def cell_pattern(target: Target) -> Pattern:
 
 def _aprilgrid(target: AprilGrid) -> Pattern:
     n_tags = target.tag_rows * target.tag_cols
-    if n_tags > len(CODES):
+    if n_tags > N_TAGS:
         raise InputError(
             f"an AprilGrid of {target.tag_rows} x {target.tag_cols} needs {n_tags} tags, "
-            f"but tag36h11 has {len(CODES)}; use fewer rows or columns."
+            f"but tag36h11 has {N_TAGS}; use fewer rows or columns."
         )
     step = TAG_CELLS + 1
     black = np.zeros((target.tag_rows * step + 1, target.tag_cols * step + 1), dtype=bool)

@@ -36,11 +36,14 @@ from influx_wrap.compute.processes import parallel
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
-from influx_wrap.formats.flight import FLASHES, StoredFlashes, read_flashes, write_flashes
-from influx_wrap.formats.other_lights import (
+from influx_wrap.formats.flight import (
+    FLASHES,
     OTHER_LIGHTS,
     OtherLight,
+    StoredFlashes,
+    read_flashes,
     read_other_lights,
+    write_flashes,
     write_other_lights,
 )
 from influx_wrap.model.arrays import BoolArray, FloatArray, Picture

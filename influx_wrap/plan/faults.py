@@ -13,8 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from influx_wrap.model.flight import Mission
-from influx_wrap.plan.mission import Request, Rules, highest_tilt_deg, lay_out, round_down
-from influx_wrap.plan.path import crew_distance_m, flight_times, leg_distances_m
+from influx_wrap.plan.mission import (
+    Request,
+    Rules,
+    crew_distance_m,
+    flight_times,
+    highest_tilt_deg,
+    lay_out,
+    leg_distances_m,
+    round_down,
+)
 
 RESERVE = 0.25
 """Share of the battery that a flight leaves in it."""

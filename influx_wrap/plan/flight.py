@@ -19,7 +19,6 @@ from influx_wrap.model.hardware import Camera, Lens
 from influx_wrap.model.optics import footprint_m, thin_lens_cfl_mm
 from influx_wrap.plan.faults import RESERVE, faults_of_flight, faults_of_place, faults_of_rules
 from influx_wrap.plan.mission import Request, Rules, highest_tilt_deg, lay_out
-from influx_wrap.plan.path import Times, crew_distance_m, flight_times, path_length_m
 from influx_wrap.plan.tuning import Tuning, tune_by_pixels, tune_by_sight
 
 
@@ -75,24 +74,9 @@ class PlannedFlight:
         return footprint_m(self.request.cfl_mm, self.request.fd_m, self.request.sensor_mm)
 
     @property
-    def times(self) -> Times:
-        """How long its parts take."""
-        return flight_times(self.mission, self.request.rules)
-
-    @property
     def longest_min(self) -> float:
         """How long it may take: what the battery is good for, less the reserve."""
         return self.request.rules.battery_min * (1 - RESERVE)
-
-    @property
-    def path_length_m(self) -> float:
-        """From above home through all way points."""
-        return path_length_m(self.mission)
-
-    @property
-    def crew_distance_m(self) -> float:
-        """Along the ground, from the camera to the nearest place that is flown over."""
-        return crew_distance_m(self.mission)
 
     @property
     def highest_tilt_deg(self) -> float | None:

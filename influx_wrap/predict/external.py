@@ -8,33 +8,91 @@ which is started afresh after a fault; a whole video has a process of its own.
 
 from __future__ import annotations
 
+import ast
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
+import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import make_folder
-from influx_wrap.model.arrays import Picture
+from influx_wrap.formats.files import make_folder, read_text
+from influx_wrap.formats.runner_answer import camera_of
+from influx_wrap.model.arrays import FloatArray, Picture
+from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
 from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import TruncatedInput
-from influx_wrap.predict.answers import VideoAnswers
-from influx_wrap.predict.environment import Environment, MethodProcess
 from influx_wrap.predict.predictor import (
     Footage,
     MethodError,
     Predicted,
+    Predictor,
     SettingValue,
     all_frames,
     typed_settings,
 )
-from influx_wrap.predict.runner_facts import EXTERNAL, RUNNERS, Runner, read_runner
+from influx_wrap.predict.process import RUNNERS, Environment, MethodProcess
 
+EXTERNAL = {
+    "colmap": "colmap.py",
+    "geocalib": "geocalib.py",
+    "perspective-fields": "perspective_fields.py",
+    "unidepth": "unidepth.py",
+    "wildcamera": "wildcamera.py",
+    "droidcalib": "droidcalib.py",
+    "depth-anything-3": "depth_anything_3.py",
+}
+TIMEOUT_S = 300.0
+_FACTS = ("INSTALL", "SETTINGS", "KIND", "WHOLE_VIDEO", "STRIDE", "TIMEOUT_S")
 AHEAD = 4
 """How many frames a method may have in hand."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What a runner says of itself: the constants that ``runners`` explains."""
+
+    path: Path
+    install: str
+    settings: Mapping[str, SettingValue]
+    kind: str = RAD_TAN
+    whole_video: bool = False
+    stride: int = 1
+    timeout_s: float = TIMEOUT_S
+
+
+def read_runner(path: Path) -> Runner:
+    """A runner's facts, read without running it: it may need what is not installed here."""
+    text = read_text(path)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise InputError(f"{path}, line {line or 1}: this is not Python.") from None
+    facts: dict[str, Any] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            if name in _FACTS:
+                try:
+                    facts[name.lower()] = ast.literal_eval(statement.value)
+                except ValueError:
+                    raise InputError(
+                        f"{path}, line {statement.lineno}: {name} must be written out."
+                    ) from None
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if "load" not in defined or not {"install", "settings"} <= facts.keys():
+        raise InputError(f"{path} is no runner: it needs INSTALL, SETTINGS and load(settings).")
+    runner = Runner(path, **facts)
+    if not isinstance(runner.settings, dict) or runner.kind not in PARAMETERS:
+        raise InputError(f"{path}: SETTINGS must be a dict, KIND {' or '.join(PARAMETERS)}.")
+    if not (type(runner.stride) is int and runner.stride > 0 and runner.timeout_s > 0):
+        raise InputError(f"{path}: STRIDE must be a whole number and TIMEOUT_S one, above 0.")
+    return runner
 
 
 class NotInstalledError(InputError):
@@ -42,7 +100,7 @@ class NotInstalledError(InputError):
 
 
 @dataclass
-class External:
+class External(Predictor):
     """A method behind a pipe.
 
     logs       folder for what the method writes to stderr, one file per process
@@ -163,13 +221,78 @@ class External:
             raise MethodError(f"left {n_asked - len(answers)} frames without a word")
         for path in waiting.values():
             path.unlink()
-        progress(n_frames, n_frames)
         warnings = list(answers.warnings())
         if truncated is not None:
             warnings.append(str(truncated))
         return Predicted(
             all_frames(answers.values(n_frames)), tuple(warnings), whole=truncated is None
         )
+
+
+class VideoAnswers:
+    """What a method has said about a video so far."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._n_parameters = len(PARAMETERS[kind])
+        self._rows: dict[int, FloatArray] = {}
+        self._for_all: FloatArray | None = None
+        self._errors: dict[int, str] = {}
+        self._impossible: list[str] = []
+
+    def __len__(self) -> int:
+        """How many frames were answered, one by one."""
+        return len(self._rows)
+
+    def take(self, message: Mapping[str, Any], asked: Mapping[int, Path]) -> int:
+        """Note the answer for a frame, in whatever order they come; returns the frame."""
+        frame = message.get("frame")
+        if type(frame) is not int or frame not in asked or frame in self._rows:
+            raise MethodError(f"answered for frame {frame!r}, which nobody had asked about")
+        if "error" in message:
+            self._errors[frame] = str(message["error"])
+        self._rows[frame] = self._row(f"frame {frame}", message)
+        return frame
+
+    def take_for_all(self, message: Mapping[str, Any]) -> None:
+        """Note the one answer that holds for every frame, looked at or not."""
+        self._for_all = self._row("all frames", message)
+
+    def _row(self, where: str, message: Mapping[str, Any]) -> FloatArray:
+        """(P,) NaN where the method does not know, or names a camera that cannot be."""
+        nothing = np.full(self._n_parameters, np.nan)
+        try:
+            row = camera_of(message, self._kind)
+        except InputError as error:
+            raise MethodError(f"answered {error} for {where}") from None
+        if row is None:
+            return nothing
+        if not np.isfinite(row).all() or (row[:2] <= 0).any():
+            self._impossible.append(where)
+            return nothing
+        return row
+
+    def warnings(self) -> Iterator[str]:
+        """What the user should know. A method that failed on every frame has failed."""
+        if self._errors and len(self._errors) == len(self._rows):
+            raise MethodError(f"failed on every frame ({next(iter(self._errors.values()))[:200]})")
+        if self._errors:
+            frame, text = next(iter(self._errors.items()))
+            yield f"it failed on {len(self._errors)} frames, first on frame {frame} ({text[:200]})."
+        if self._impossible:
+            yield (
+                f"{len(self._impossible)} answers are no camera and are left out, first that for "
+                f"{self._impossible[0]}: all numbers must be finite, and focal lengths positive."
+            )
+
+    def values(self, n_frames: int) -> FloatArray:
+        """(n_frames, P)."""
+        values = np.full((n_frames, self._n_parameters), np.nan)
+        if self._for_all is not None:
+            values[:] = self._for_all
+        for frame, row in self._rows.items():
+            values[frame] = row
+        return values
 
 
 def make_external(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray, Picture
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
-from influx_wrap.model.predictions import VideoPredictions
+from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 from influx_wrap.observe.sources import open_frames
 
@@ -92,26 +93,25 @@ class Predicted:
     whole: bool = True
 
 
-class Predictor(Protocol):
-    """A method, ready for one video after the other."""
+class Predictor(ABC):
+    """A method, ready for one video after the other.
 
-    @property
-    def name(self) -> str:
-        """Of the method, in results."""
-        ...
+    name  of the method, in results
+    """
+
+    name: str
 
     @property
     def kind(self) -> str:
         """Of camera, one of ``PARAMETERS``."""
-        ...
+        return RAD_TAN
 
+    @abstractmethod
     def predict(self, footage: Footage, progress: Progress) -> Predicted:
         """Intrinsics of all frames; raises ``MethodError`` if there are none because of a fault."""
-        ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing open
         """No more videos will come."""
-        ...
 
 
 def all_frames(values: FloatArray) -> VideoPredictions:

@@ -20,12 +20,13 @@ from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.submission import write_submission
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import Predictions
-from influx_wrap.predict.environment import Environment
-from influx_wrap.predict.external import External
+from influx_wrap.predict.external import EXTERNAL, External, make_external
 from influx_wrap.predict.predictor import Footage, Predictor
-from influx_wrap.predict.registry import make_predictor
+from influx_wrap.predict.process import Environment
+from influx_wrap.predict.trivial import TRIVIAL, make_trivial
 from influx_wrap.predict.videos import Outcome, VideoJournal, VideoProgress, predict_videos
 
+METHODS = (*TRIVIAL, *EXTERNAL)
 VERSION = "influx"
 
 
@@ -35,7 +36,7 @@ class PredictRequest:
 
     videos           by name, each a video or a folder of pictures
     out              file for the predictions; logs and what is kept for later go beside it
-    method           its name, or the path of a runner
+    method           its name, or the path of a runner of the user's own, a ``.py`` file
     settings         of the method, in place of its defaults
     metadata         a file per video, in their order, for the method metadata
     truth            file for the methods that need it
@@ -59,11 +60,18 @@ class PredictRequest:
 
     def predictor(self, stop: threading.Event) -> Predictor:
         """The method; ``stop`` tells it to give up."""
-        return make_predictor(
-            self.method,
+        method = self.method
+        if method in TRIVIAL:
+            return make_trivial(method, self.settings, self.sensor_width_mm)
+        if method not in EXTERNAL and not method.endswith(".py"):
+            raise InputError(
+                f"there is no method {method}; the methods are {', '.join(METHODS)}, and runners "
+                "of your own, given as a file such as mine.py."
+            )
+        return make_external(
+            method,
             self.settings,
-            sensor_width_mm=self.sensor_width_mm,
-            environment=self.environment,
+            self.environment,
             logs=self.out.with_name(f"{self.out.name}.logs"),
             stride=self.stride,
             timeout_s=self.timeout_s,

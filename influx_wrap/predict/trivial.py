@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,59 +21,42 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES, image_centre
-from influx_wrap.model.predictions import RAD_TAN, VideoPredictions
+from influx_wrap.model.predictions import VideoPredictions
 from influx_wrap.predict.predictor import (
     Footage,
     Predicted,
+    Predictor,
     SettingValue,
     all_frames,
     typed_settings,
 )
 
 
-class _Trivial(ABC):
-    """Answers all frames at once."""
-
-    kind = RAD_TAN
-
-    def predict(self, footage: Footage, progress: Progress) -> Predicted:
-        predicted = self._answers(footage)
-        progress(len(predicted.answers.frames), len(predicted.answers.frames))
-        return predicted
-
-    @abstractmethod
-    def _answers(self, footage: Footage) -> Predicted:
-        """For all frames of the footage."""
-
-    def close(self) -> None:  # noqa: B027 - there is nothing to override
-        """Nothing is open."""
-
-
 @dataclass(frozen=True)
-class Constant(_Trivial):
+class Constant(Predictor):
     """The same focal length for all frames, in widths of the picture."""
 
     focal_ratio: float
-    name: ClassVar[str] = "constant"
+    name = "constant"
     settings: ClassVar[Mapping[str, SettingValue]] = {"focal_ratio": 1.2}
 
     def __post_init__(self) -> None:
         if not 0 < self.focal_ratio < math.inf:
             raise InputError(f"constant: focal_ratio must be above 0, got {self.focal_ratio:g}.")
 
-    def _answers(self, footage: Footage) -> Predicted:
+    def predict(self, footage: Footage, progress: Progress) -> Predicted:
         focal_px = self.focal_ratio * footage.source.image_size[0]
         return Predicted(all_frames(_centred(footage, np.full(footage.count(), focal_px))))
 
 
 @dataclass(frozen=True)
-class Metadata(_Trivial):
+class Metadata(Predictor):
     """LFL taken for CFL, on a sensor of the given width."""
 
     sensor_width_mm: float
-    name: ClassVar[str] = "metadata"
+    name = "metadata"
 
-    def _answers(self, footage: Footage) -> Predicted:
+    def predict(self, footage: Footage, progress: Progress) -> Predicted:
         if footage.metadata is None:
             raise InputError(f"video {footage.name}: the method metadata needs --metadata.")
         n = footage.count()
@@ -95,19 +77,19 @@ class Metadata(_Trivial):
 
 
 @dataclass(frozen=True)
-class Perfect(_Trivial):
+class Perfect(Predictor):
     """The truth."""
 
-    name: ClassVar[str] = "perfect"
+    name = "perfect"
     settings: ClassVar[Mapping[str, SettingValue]] = {}
 
-    def _answers(self, footage: Footage) -> Predicted:
+    def predict(self, footage: Footage, progress: Progress) -> Predicted:
         truth = _truth(self.name, footage)
         return Predicted(VideoPredictions(truth.metadata.frame, truth.intrinsics))
 
 
 @dataclass(frozen=True)
-class Noisy(_Trivial):
+class Noisy(Predictor):
     """The truth with a relative error of fx and of fy, and some frames missing.
 
     sigma    standard deviation of the logarithm of both focal lengths, independently
@@ -117,14 +99,14 @@ class Noisy(_Trivial):
     sigma: float
     missing: float
     seed: int
-    name: ClassVar[str] = "noisy"
+    name = "noisy"
     settings: ClassVar[Mapping[str, SettingValue]] = {"sigma": 0.05, "missing": 0.1, "seed": 0}
 
     def __post_init__(self) -> None:
         if not (0 <= self.sigma < math.inf and 0 <= self.missing <= 1 and self.seed >= 0):
             raise InputError("noisy: sigma and seed are at least 0, missing is from 0 to 1.")
 
-    def _answers(self, footage: Footage) -> Predicted:
+    def predict(self, footage: Footage, progress: Progress) -> Predicted:
         truth = _truth(self.name, footage)
         # The same for a video whichever others there are.
         rng = np.random.default_rng([self.seed, zlib.crc32(footage.name.encode())])

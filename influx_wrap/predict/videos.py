@@ -27,7 +27,6 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder, write_bytes
 from influx_wrap.model.predictions import PARAMETERS, VideoPredictions
 from influx_wrap.observe.journal import footage_hash
-from influx_wrap.predict.conversation import Stopped
 from influx_wrap.predict.external import NotInstalledError
 from influx_wrap.predict.predictor import (
     Footage,
@@ -36,6 +35,7 @@ from influx_wrap.predict.predictor import (
     Predictor,
     all_frames,
 )
+from influx_wrap.predict.process import Stopped
 
 VideoProgress = Callable[[str, int, int | None], None]
 """Hears a video's name, how many of its frames are done, and of how many, if that is known."""
@@ -170,7 +170,9 @@ def _outcome(
         text = str(error) if isinstance(error, InputError) else f"{error}."
         return Outcome(footage.name, None, _count(footage), failure=text)
     journal.keep(path, predicted)
-    return Outcome(footage.name, predicted, len(predicted.answers.frames))
+    n_frames = len(predicted.answers.frames)
+    progress(footage.name, n_frames, n_frames)
+    return Outcome(footage.name, predicted, n_frames)
 
 
 def _count(footage: Footage) -> int:

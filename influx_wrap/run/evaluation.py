@@ -20,8 +20,8 @@ from influx_wrap.evaluate.score import Evaluation, evaluate
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import make_folder, write_text
 from influx_wrap.formats.groundtruth import read_validation
+from influx_wrap.formats.manifest import read_video_groups
 from influx_wrap.formats.submission import read_submission
-from influx_wrap.formats.video_groups import read_video_groups
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import Predictions
 from influx_wrap.report.score_page import write_score_page

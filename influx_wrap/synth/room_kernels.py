@@ -246,19 +246,9 @@ def find_surfaces(
             tile_a, tile_b = a[top:bottom, left:right], b[top:bottom, left:right]
             n = _candidates(tile_a, tile_b, bounds, found)
             others, tile = found[:n], surfaces[top:bottom, left:right]
-            last_y, last_x = bottom - top - 1, right - left - 1
-            # The room's faces are convex: rays within a rim that sees one face see the same.
-            one_face = n == 0
-            for inside in range(2):
-                for y in range(last_y + 1):
-                    for x in range(last_x + 1):
-                        if inside == (y == 0 or x == 0 or y == last_y or x == last_x):
-                            continue
-                        if inside and one_face:
-                            tile[y, x] = tile[0, 0]
-                            continue
-                        tile[y, x] = meet(solids, others, tile_a[y, x], tile_b[y, x])
-                        one_face &= tile[y, x] == tile[0, 0]
+            for y in range(bottom - top):
+                for x in range(right - left):
+                    tile[y, x] = meet(solids, others, tile_a[y, x], tile_b[y, x])
 
 
 @jit

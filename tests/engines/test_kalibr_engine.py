@@ -139,7 +139,7 @@ def test_bad_runs_cost_only_themselves(engine: Any, tmp_path: Path) -> None:
     assert failures[4].startswith("left a result that cannot be used: cam-camchain.yaml, line")
     assert failures[5].startswith("was ended by signal 6")
     assert "a focal length must be positive" in failures[6]
-    assert "distortion_coeffs must be 4 numbers, got 3" in failures[7]
+    assert "distortion_coeffs must have 4 numbers, got 3" in failures[7]
     assert answer.selected in (8, 9)
     assert answer.rollouts[0].intrinsics is None
     warning, about_views = answer.warnings

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from influx_wrap.flight.match import match_flight
-from influx_wrap.flight.matched import MatchedFlight
+from influx_wrap.flight.match import MatchedFlight, match_flight
 from influx_wrap.model.flashes import Flashes, Readings
 from influx_wrap.model.flight import hover_points_m
 from influx_wrap.model.intrinsics import Intrinsics, project

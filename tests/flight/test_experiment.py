@@ -7,7 +7,7 @@ import pytest
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import recipe_named
-from influx_wrap.flight.experiment import write_flight_experiment
+from influx_wrap.flight.files import write_flight_experiment
 from influx_wrap.formats.experiment import read_experiment
 from influx_wrap.formats.recording_truth import FlightTruth
 from influx_wrap.model.experiment import Setting

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.flight.experiment import flight_observations
-from influx_wrap.flight.match import match_flight
-from influx_wrap.flight.matched import MatchedFlight
+from influx_wrap.flight.files import flight_observations
+from influx_wrap.flight.match import MatchedFlight, match_flight
 from influx_wrap.flight.review import review_rows
 from influx_wrap.formats.pairs import Action
 from influx_wrap.model.target import PointCloud

@@ -104,8 +104,8 @@ def test_flashes_round_trip(tmp_path: Path) -> None:
         ({"format": "x"}, "format"),
         ({"fps": 0}, "fps"),
         ({"n_frames": 20}, "outside the video"),
-        ({"flashes": [{"frame": 1}]}, "flash 0"),
-        ({"flashes": [3]}, "flash 0"),
+        ({"flashes": [{"frame": 1}]}, r"flashes\[0\]: last_frame is missing"),
+        ({"flashes": [3]}, r"flashes\[0\] must be a mapping"),
         ({"image_size": [3]}, "image_size"),
     ],
 )

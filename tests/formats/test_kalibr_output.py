@@ -7,7 +7,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.camchain import camchain_text
-from influx_wrap.formats.kalibr_output import read_camchain, read_sigma
+from influx_wrap.formats.kalibr_results import read_camchain, read_sigma
 
 THETA = np.array([1105.25, 1098.5, 648.0, 471.0, -0.12, 0.06, 1.2e-3, -9e-4])
 SIZE = (1280, 960)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from pyproj import Geod
 
-from influx_wrap.formats.kml import write_kml
+from influx_wrap.formats.mission import write_kml
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission
 from influx_wrap.plan.flight import plan_flight

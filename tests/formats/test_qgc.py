@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from influx_wrap.formats.qgc import write_plan
+from influx_wrap.formats.mission import write_plan
 from influx_wrap.model.flight import Mission
 from influx_wrap.plan.flight import plan_flight
 from influx_wrap.plan.mission import Request

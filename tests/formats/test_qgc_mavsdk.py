@@ -19,7 +19,7 @@ from mavsdk.plugins.mission_raw import MissionRaw, MissionRawError, MissionRawRe
 from mavsdk.plugins.mission_raw_server import MissionRawServer, MissionRawServerResult
 from numpy.testing import assert_allclose
 
-from influx_wrap.formats.qgc import write_plan
+from influx_wrap.formats.mission import write_plan
 from influx_wrap.plan.flight import plan_flight
 from influx_wrap.plan.mission import Request, Rules
 

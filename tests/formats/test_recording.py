@@ -205,7 +205,7 @@ def test_truth_of_chosen_frames(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ('"pose": [0]', "rotations has 4 frames, pose has 1"),
+        ('"pose": [0]', "rotations must have 1 rows, got 4"),
         ('"bow_m": [0]', "bow_m must have 3 numbers"),
         ('"pixel_origin": "corner"', "pixel_origin must be center"),
     ],

@@ -3,24 +3,40 @@
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.tag36h11 import CODES, tag_cells
+from influx_wrap.model.tag36h11 import N_TAGS, tag_cells
 from influx_wrap.model.target import AprilGrid
 from tests.boards import ink
 
 DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
 
 
-def test_all_tags_are_opencvs_upside_down() -> None:
-    assert len(CODES) == len(DICTIONARY.bytesList) == 587
-    for tag_id in range(len(CODES)):
-        drawn = cv2.aruco.generateImageMarker(DICTIONARY, tag_id, 10, borderBits=2) < 128
-        np.testing.assert_array_equal(tag_cells(tag_id), drawn[::-1, ::-1])
+def white(tag_id: int) -> NDArray[np.int64]:
+    """(6, 6) cells of a tag's code, 1 where they are white."""
+    cells = tag_cells(tag_id)
+    assert cells.shape == (10, 10)
+    assert cells.sum() - cells[2:-2, 2:-2].sum() == 64
+    return np.asarray(~cells[2:-2, 2:-2], dtype=np.int64)
 
 
-def test_first_codes_are_the_familys_published_ones() -> None:
-    assert CODES[:3] == (0xD5D628584, 0xD97F18B49, 0xDD280910E)
+def test_codes_are_the_familys_published_ones() -> None:
+    """Row by row, the first cell in the highest bit."""
+    published = {0: 0xD5D628584, 1: 0xD97F18B49, 2: 0xDD280910E, 586: 0xE83BE4B73}
+    for tag_id, word in published.items():
+        assert int("".join(map(str, white(tag_id).ravel())), 2) == word
+
+
+def test_tags_differ_in_eleven_cells_however_they_are_turned() -> None:
+    codes = np.array([white(tag_id) for tag_id in range(N_TAGS)])
+    assert len(DICTIONARY.bytesList) == N_TAGS
+    for turns in range(4):
+        turned = np.rot90(codes, turns, axes=(1, 2)).reshape(N_TAGS, -1)
+        apart = (codes.reshape(N_TAGS, 1, -1) != turned).sum(axis=2)
+        if turns == 0:
+            np.fill_diagonal(apart, 36)
+        assert apart.min() >= 11
 
 
 @pytest.mark.parametrize("tag_id", [-1, 587])

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.flight import FLASHES, StoredFlashes, read_flashes
-from influx_wrap.formats.other_lights import OTHER_LIGHTS, read_other_lights
+from influx_wrap.formats.flight import (
+    FLASHES,
+    OTHER_LIGHTS,
+    StoredFlashes,
+    read_flashes,
+    read_other_lights,
+)
 from influx_wrap.observe import flashes
 from influx_wrap.observe.flashes import (
     COLUMNS,

@@ -15,8 +15,14 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.flight import Mission, corner_points_m, hover_points_m
 from influx_wrap.model.optics import thin_lens_cfl_mm
 from influx_wrap.plan.flight import plan_flight
-from influx_wrap.plan.mission import Request, Rules, highest_tilt_deg
-from influx_wrap.plan.path import crew_distance_m, flight_times, path_length_m
+from influx_wrap.plan.mission import (
+    Request,
+    Rules,
+    crew_distance_m,
+    flight_times,
+    highest_tilt_deg,
+    path_length_m,
+)
 
 SENSOR_MM = (28.25, 18.17)
 REQUEST = Request(

@@ -4,7 +4,7 @@ import pytest
 
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.hardware import Lens
-from influx_wrap.plan import sample_fd_m, sample_lfl_mm
+from influx_wrap.plan.grid import sample_fd_m, sample_lfl_mm
 
 CATALOGUE = load_catalogue()
 

@@ -9,7 +9,7 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.hardware import Board, Camera, Lens
 from influx_wrap.model.optics import footprint_m, thin_lens_cfl_mm
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.plan import choose_board, fits, make_plan, needs_drone
+from influx_wrap.plan.grid import choose_board, fits, make_plan, needs_drone
 
 CATALOGUE = load_catalogue()
 CAMERA = CATALOGUE.camera("arri-alexa-mini")

@@ -13,11 +13,17 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.predict.conversation import Conversation
-from influx_wrap.predict.environment import Environment
-from influx_wrap.predict.external import AHEAD, External, NotInstalledError, make_external
+from influx_wrap.predict.external import (
+    AHEAD,
+    EXTERNAL,
+    RUNNERS,
+    External,
+    NotInstalledError,
+    make_external,
+    read_runner,
+)
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
-from influx_wrap.predict.runner_facts import EXTERNAL, RUNNERS, read_runner
+from influx_wrap.predict.process import Conversation, Environment
 from tests.clips import write_clip
 from tests.predict.scenes import write_frames
 from tests.predict.standins import IDLE, RUNNER, write_interpreter, write_runner
@@ -410,7 +416,7 @@ def test_process_ends_with_its_parent(tmp_path: Path, frames: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from influx_wrap.predict.environment import Environment
+from influx_wrap.predict.process import Environment
 from influx_wrap.predict.external import make_external
 from influx_wrap.predict.predictor import Footage
 method = make_external({str(runner)!r}, {{}}, Environment(sys.executable), Path({str(tmp_path)!r}))

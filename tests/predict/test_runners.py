@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from influx_wrap.predict.environment import Environment
-from influx_wrap.predict.external import make_external
+from influx_wrap.predict.external import EXTERNAL, RUNNERS, make_external
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
-from influx_wrap.predict.runner_facts import EXTERNAL, RUNNERS
+from influx_wrap.predict.process import Environment
 from influx_wrap.predict.runners.perspective_fields import _relative_focal
 from tests.predict.scenes import write_frames
 

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from influx_wrap.compute.progress import no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.predict.predictor import Footage, Predicted
 from influx_wrap.predict.trivial import make_trivial
+from influx_wrap.predict.videos import VideoJournal, predict_videos
 from tests.predict.scenes import write_frames
 
 N = 6
@@ -22,12 +24,7 @@ def frames(tmp_path: Path) -> Path:
 
 
 def predict(name: str, footage: Footage, **settings: str) -> Predicted:
-    heard: list[tuple[int, int | None]] = []
-    method = make_trivial(name, settings, SENSOR_MM)
-    predicted = method.predict(footage, lambda done, total: heard.append((done, total)))
-    n = len(predicted.answers.frames)
-    assert heard == [(n, n)]
-    return predicted
+    return make_trivial(name, settings, SENSOR_MM).predict(footage, no_progress)
 
 
 def lens(frame: list[int], lfl_mm: list[float]) -> LensMetadata:
@@ -48,6 +45,18 @@ def test_constant(frames: Path) -> None:
     assert answers.values == pytest.approx(np.tile([19.2, 19.2, 7.5, 5.5, 0, 0, 0, 0], (N, 1)))
     other = predict("constant", Footage("a", frames), focal_ratio="2").answers
     assert other.values[:, 0].tolist() == [32] * N
+
+
+def test_progress_ends_with_all_frames(frames: Path, tmp_path: Path) -> None:
+    heard: list[tuple[str, int, int | None]] = []
+    running = predict_videos(
+        [Footage("a", frames)],
+        lambda stop: make_trivial("constant", {}, SENSOR_MM),
+        VideoJournal(tmp_path / "journal", {}),
+        progress=lambda *told: heard.append(told),
+    )
+    assert [outcome.n_frames for outcome in running] == [N]
+    assert heard == [("a", N, N)]
 
 
 def test_metadata_takes_lens_for_camera(frames: Path) -> None:

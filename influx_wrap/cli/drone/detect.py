@@ -13,9 +13,8 @@ from rich.table import Table
 from influx_wrap.cli.options import PATH, jobs_option, number_option
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
-from influx_wrap.flight.detect import FLASHES_PNG, detect_flight
-from influx_wrap.formats.flight import FLASHES
-from influx_wrap.formats.other_lights import OTHER_LIGHTS, OtherLight
+from influx_wrap.flight.pipeline import FLASHES_PNG, detect_flight
+from influx_wrap.formats.flight import FLASHES, OTHER_LIGHTS, OtherLight
 from influx_wrap.model.flashes import Flashes
 from influx_wrap.observe.flashes import FLASH_S
 

@@ -12,7 +12,7 @@ from influx_wrap.cli.options import PATH, catalogue_option, count_option, number
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.flight.matched import MIN_PAIRS, MatchedFlight
+from influx_wrap.flight.match import MIN_PAIRS, MatchedFlight
 from influx_wrap.flight.pipeline import (
     MatchRequest,
     ObservedFlight,

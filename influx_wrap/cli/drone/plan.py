@@ -11,13 +11,19 @@ import numpy as np
 from influx_wrap.cli.options import PATH, catalogue_option, lens_argument, number_option, offset
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
-from influx_wrap.flight.mission_files import write_mission_files
+from influx_wrap.flight.files import write_mission_files
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.files import read_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.plan.faults import RESERVE
 from influx_wrap.plan.flight import FlightRefused, LensFlight, PlannedFlight, plan_lens_flight
-from influx_wrap.plan.mission import Rules, round_down
+from influx_wrap.plan.mission import (
+    Rules,
+    crew_distance_m,
+    flight_times,
+    path_length_m,
+    round_down,
+)
 
 RULES = Rules()
 
@@ -204,7 +210,8 @@ def _read_pixels(text: str) -> FloatArray:
 
 
 def _print(planned: PlannedFlight) -> None:
-    mission, times = planned.mission, planned.times
+    mission = planned.mission
+    times = flight_times(mission, planned.request.rules)
     heights = mission.geodetic[:, 2]
     width, height = planned.footprint_m
     lines = list(planned.notes)
@@ -218,8 +225,8 @@ def _print(planned: PlannedFlight) -> None:
         f"{height:.1f} m",
         f"heights above the ground, taken to be level: {heights.min():.1f} to "
         f"{heights.max():.1f} m",
-        f"nearest to the camera: {planned.crew_distance_m:.1f} m along the ground",
-        f"path: {planned.path_length_m:.0f} m; time: {times.total_s / 60:.1f} min (take-off "
+        f"nearest to the camera: {crew_distance_m(mission):.1f} m along the ground",
+        f"path: {path_length_m(mission):.0f} m; time: {times.total_s / 60:.1f} min (take-off "
         f"{times.take_off_s:.0f} s, legs {times.legs_s:.0f} s, holds {times.holds_s:.0f} s, "
         f"return {times.return_s:.0f} s) of {planned.longest_min:.1f} min",
         f"home: {mission.home[0]:.7f}, {mission.home[1]:.7f}, {_home_in_words(planned)}",

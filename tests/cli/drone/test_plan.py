@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_nothing(
     def full(path: Path, values: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("influx_wrap.formats.qgc.write_json", full)
+    monkeypatch.setattr("influx_wrap.formats.mission.write_json", full)
     assert_mistake(plan(), "No space left on device")
     assert names(tmp_path) == []
 

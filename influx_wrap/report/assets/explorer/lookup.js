@@ -3,7 +3,7 @@
 
 const STATUS = { INTERPOLATED: 0, EXTRAPOLATED: 1, LFL_OUTSIDE: 2, UNUSABLE: 3 };
 const STATUS_NAMES = ["interpolated", "extrapolated", "lfl_outside", "unusable"];
-const RIM = 1e-6, LFL_TOLERANCE = 1e-6, BINS = 128;
+const RIM = 1e-6, LFL_TOLERANCE = 1e-6, BOX_MARGIN = 1e-6;
 
 // A scheme with what its regions need to be searched; table: {lfl, pixelUm} of the whole lens.
 function makeLookup(scheme, table) {
@@ -16,17 +16,12 @@ function makeLookup(scheme, table) {
   };
   const least = [0, 1].map((k) => Math.min(...places.map((place) => place[k])));
   const most = [0, 1].map((k) => Math.max(...places.map((place) => place[k])));
-  lookup.low = least;
-  lookup.step = [0, 1].map((k) => Math.max(most[k] - least[k], 1e-12) / BINS);
   lookup.corners = regions.map((corners) => corners.filter((row) => row >= 0)
     .map((row) => places[row]));
-  lookup.members = new Map();
-  // A little wider, so that rounding hides nobody at the rim of a bin.
-  const bin = (k, value, slack) => binOf(
-    Math.floor((value - lookup.low[k]) / lookup.step[k] + slack));
-  lookup.bins = lookup.corners.map((own) => [0, 1].flatMap((k) => {
-    const values = own.map((place) => place[k]);
-    return [bin(k, Math.min(...values), -1e-6), bin(k, Math.max(...values), 1e-6)];
+  // A little wider, so that rounding hides nobody.
+  lookup.boxes = lookup.corners.map((own) => [0, 1].map((k) => {
+    const values = own.map((place) => place[k]), margin = BOX_MARGIN * (most[k] - least[k]);
+    return [Math.min(...values) - margin, Math.max(...values) + margin];
   }));
   lookup.scatter = scheme.columns.lfl.map((lfl, k) => [lfl, scheme.columns.scatter[k]]);
   if (lookup.isLine && places.length > 1) {
@@ -90,12 +85,11 @@ function inQuad([a, b, c, d], x, y, weights) {
 // The region that holds a place inside the hull, and its corners' weights; null if none does.
 function locate(lookup, x, y) {
   if (lookup.isLine) return locateOnLine(lookup, x, y);
-  const i = (x - lookup.low[0]) / lookup.step[0], j = (y - lookup.low[1]) / lookup.step[1];
-  if (!(i >= -1e-6 && i <= BINS + 1e-6 && j >= -1e-6 && j <= BINS + 1e-6)) return null;
   const trial = [0, 0, 0, 0];
   let best = -RIM, found = null;
-  for (const region of candidates(lookup, binOf(i), binOf(j))) {
-    const corners = lookup.corners[region];
+  for (const [region, corners] of lookup.corners.entries()) {
+    const [[left, right], [bottom, top]] = lookup.boxes[region];
+    if (!(x >= left && x <= right && y >= bottom && y <= top)) continue;
     const least = corners.length === 4 ? inQuad(corners, x, y, trial)
       : inTriangle(corners, x, y, trial);
     if (least > best) {
@@ -105,22 +99,6 @@ function locate(lookup, x, y) {
     }
   }
   return found;
-}
-
-function binOf(at) { return clamp(Math.trunc(at), 0, BINS - 1); }
-
-// The regions that touch a bin, in their order.
-function candidates(lookup, i, j) {
-  const bin = i * BINS + j;
-  let members = lookup.members.get(bin);
-  if (members === undefined) {
-    members = [...lookup.corners.keys()].filter((region) => {
-      const [left, right, bottom, top] = lookup.bins[region];
-      return i >= left && i <= right && j >= bottom && j <= top;
-    });
-    lookup.members.set(bin, members);
-  }
-  return members;
 }
 
 // The same for a table of one focal length, or of places in a row.

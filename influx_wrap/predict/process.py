@@ -1,8 +1,8 @@
-"""A conversation with a process: JSON lines both ways, each with a time limit.
+"""A method's process: where it is installed, and the conversation with it.
 
-The process has a group of its own, which is killed as a whole, so that nothing it started is
-left. Its stderr goes to a file. It may end, hang or print anything: all of that is a
-``MethodError`` here.
+A conversation is JSON lines both ways, each with a time limit. The process has a group of its own,
+which is killed as a whole, so that nothing it started is left. Its stderr goes to a file. It may
+end, hang or print anything: all of that is a ``MethodError`` here.
 """
 
 from __future__ import annotations
@@ -10,24 +10,127 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from influx_wrap.errors import InputError
-from influx_wrap.predict.predictor import MethodError
+from influx_wrap.predict.predictor import MethodError, SettingValue
 
+RUNNERS = Path(__file__).parent / "runners"
+SERVE = RUNNERS / "serve.py"
+ENGINES = ("docker", "podman")
 LONGEST_LINE = 1 << 16
 SHOWN = 60
 """How many characters of rubbish, or of a log's last line, a message repeats."""
 LOG_TAIL = 1 << 14
 _SLICE_S = 0.2
 _LAST_WORDS = 64
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a method is installed.
+
+    python       the interpreter of its environment
+    image        a container image instead, in which ``python`` is looked for
+    run_options  for the container engine, such as ``--gpus=all``
+    """
+
+    python: str
+    image: str | None = None
+    run_options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"the image {self.image}" if self.image else self.python
+
+    def command(self, arguments: Sequence[str], readable: Sequence[Path], name: str) -> list[str]:
+        """What starts the interpreter; the folders ``readable`` have the same names inside."""
+        if self.image is None:
+            return [self.python, *arguments]
+        mounts = [f"--volume={folder}:{folder}:ro" for folder in readable]
+        return [
+            *(_engine(), "run", "--rm", "--interactive", f"--name={name}", *mounts),
+            *(*self.run_options, self.image, self.python, *arguments),
+        ]
+
+    def kill(self, name: str) -> None:
+        """End a container, which does not end with the command that started it."""
+        if self.image is not None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run([_engine(), "kill", name], capture_output=True, timeout=30)
+
+
+def _engine() -> str:
+    for engine in ENGINES:
+        found = shutil.which(engine)
+        if found:
+            return found
+    raise InputError("--image needs docker or podman on the PATH; --python needs neither.")
+
+
+class MethodProcess:
+    """A method's process, and the folder in which it finds frames and leaves its litter.
+
+    log        file for what it writes to stderr
+    timeout_s  how long it may be silent
+    stop       set from another thread, ends all waiting
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        runner: Path,
+        settings: Mapping[str, SettingValue],
+        log: Path,
+        *,
+        timeout_s: float,
+        stop: threading.Event,
+    ) -> None:
+        self.log = log
+        self._environment = environment
+        self._temporary = tempfile.TemporaryDirectory(prefix="influx-predict-")
+        self._name = f"influx-predict-{uuid.uuid4().hex[:12]}"
+        folder = Path(self._temporary.name)
+        self.folder = folder / "frames"
+        litter = folder / "tmp"
+        self.folder.mkdir()
+        litter.mkdir()
+        runner = runner.resolve()
+        readable = sorted({SERVE.parent, runner.parent, self.folder})
+        arguments = [str(SERVE), str(runner), json.dumps(dict(settings))]
+        variables = {} if environment.image else {"TMPDIR": str(litter)}
+        try:
+            self.talk = Conversation(
+                environment.command(arguments, readable, self._name),
+                log,
+                timeout_s=timeout_s,
+                environment=variables,
+                stop=stop,
+            )
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+
+    def note(self, text: str) -> None:
+        """Write a line into the log, between those of the method."""
+        with self.log.open("a") as file:
+            file.write(text + "\n")
+
+    def close(self) -> None:
+        """End the process, and remove its folder."""
+        self._environment.kill(self._name)
+        self.talk.close()
+        self._temporary.cleanup()
 
 
 class Stopped(Exception):
