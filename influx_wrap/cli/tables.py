@@ -137,8 +137,10 @@ def run_reasons(cells: Sequence[CellResult]) -> list[str]:
         name = escape(cell.cell)
         if cell.reason is not None:
             lines.append(f"[red]{name} failed:[/] {escape(cell.reason)}")
-        elif cell.verdict not in ("good", "not judged"):
+        elif cell.assessment is not None and cell.assessment.grade != "good":
             lines += _verdict_lines(name, cell.assessment)
+        word = _coloured("suspect", "suspect") if cell.is_suspect else "to be checked"
+        lines += [f"{name}: {word}, {escape(sentence)}" for sentence in cell.suspicions]
     return lines
 
 

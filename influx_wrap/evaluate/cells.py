@@ -24,8 +24,9 @@ from influx_wrap.model.result import Assessment
 
 SHOWN = ("fx", "fy", "cx", "cy")
 """The parameters a summary is about."""
-VERDICTS = ("good", "usable with care", "do not use", "failed", "not judged")
-"""What may be said of a cell: the grades of an assessment, or why there is none."""
+VERDICTS = ("good", "usable with care", "do not use", "suspect", "failed", "not judged")
+"""What may be said of a cell: the grade of its assessment, that its answer contradicts what was
+typed, or why there is none."""
 USABLE = VERDICTS[:2]
 
 
@@ -35,6 +36,9 @@ class CellResult:
 
     What is not known is None: the setting of a folder that cannot be read, the truth of
     a real experiment, the answer of a failed one. Dictionaries go by parameter.
+
+    suspicions  what was typed and the pictures contradict, a sentence each
+    is_suspect  whether the answer is filed wrongly by one of them, and nobody has said otherwise
     """
 
     cell: str
@@ -48,6 +52,8 @@ class CellResult:
     truth: Intrinsics | None
     bound: Mapping[str, float] | None
     assessment: Assessment | None = None
+    suspicions: tuple[str, ...] = ()
+    is_suspect: bool = False
 
     @classmethod
     def of(cls, record: CellRecord) -> CellResult:
@@ -66,6 +72,8 @@ class CellResult:
             truth=None if truth is None else truth.intrinsics,
             bound=None if truth is None else truth.bound,
             assessment=None if result is None else result.assessment,
+            suspicions=tuple(one.sentence for one in record.suspicions),
+            is_suspect=not record.is_trusted and any(one.harmful for one in record.suspicions),
         )
 
     @property
@@ -73,7 +81,8 @@ class CellResult:
         """One of ``VERDICTS``."""
         if self.reason is not None:
             return "failed"
-        return "not judged" if self.assessment is None else self.assessment.grade
+        grade = "not judged" if self.assessment is None else self.assessment.grade
+        return "suspect" if self.is_suspect and grade != "do not use" else grade
 
     @property
     def is_drone(self) -> bool:
@@ -180,13 +189,14 @@ def usability(cells: Sequence[CellResult]) -> str:
         return "No: there is no setting with intrinsics to use."
     if not n_usable:
         return f"Not known: nobody has judged the intrinsics of {n_unknown} {of_all}."
-    parts = [f"with care at {n_care} {of_all}"] if n_care else []
-    parts += [f"not judged at {n_unknown} {of_all}"] if n_unknown else []
-    rest = f"; {', '.join(parts)}" if parts else ""
     if n_bad:
-        return f"Not everywhere: do not use it at {n_bad} {of_all}{rest}."
-    if rest or len(cells) == 1:
-        return f"Yes{rest}."
+        others = [f", with care at {n_care} others"] if n_care else []
+        others += [f", not judged at {n_unknown}"] if n_unknown else []
+        return f"Not everywhere: do not use it at {n_bad} {of_all}{''.join(others)}."
+    parts = [f", with care at {n_care} {of_all}"] if n_care else []
+    parts += [f", not judged at {n_unknown} {of_all}"] if n_unknown else []
+    if parts or len(cells) == 1:
+        return f"Yes{''.join(parts)}."
     return f"Yes, at all {len(cells)} settings."
 
 
@@ -203,6 +213,7 @@ def as_row(cell: CellResult) -> dict[str, Any]:
         "verdict": cell.verdict,
         "verdict_reasons": None if judged is None else "; ".join(judged.reasons),
         "film_next": None if judged is None else "; ".join(judged.film_next),
+        "suspicions": "; ".join(cell.suspicions),
         "selected": cell.selected,
         **{name: getattr(cell.intrinsics, name, None) for name in NAMES},
         **{f"sigma_{name}": (cell.sigma or {}).get(name) for name in NAMES},

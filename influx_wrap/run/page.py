@@ -89,7 +89,9 @@ def write_report(
             progress(len(shown), len(tasks))
     ordered = [shown[task.cell] for task in tasks]
     cells = _within_budget([one.data for one in ordered])
-    write_run_page(workspace.report, _settings(workspace), [one.record for one in ordered], cells)
+    explorer = workspace.explorer.name if workspace.explorer.exists() else None
+    records = [one.record for one in ordered]
+    write_run_page(workspace.report, _settings(workspace), records, cells, explorer)
     return Written(
         path=workspace.report,
         n_cells=len(cells),

@@ -23,6 +23,7 @@ from influx_wrap.evaluate.cells import CellResult, totals
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellSetting, CellTruth
 from influx_wrap.model.result import Assessment, Failure
+from influx_wrap.model.suspicion import Suspicion
 from tests.model.records import TRUE, make_record, make_result
 
 CARE = Assessment(
@@ -116,14 +117,21 @@ def test_the_table_of_errors_fits_80_columns() -> None:
 
 
 def test_reasons_of_everything_that_is_not_good() -> None:
-    lines = printed(*run_reasons(HARD), width=300)
+    typed = Suspicion("lfl_mm", 25.5, 50, "mm", "lfl_mm is 50 mm, the pictures say 25.5 mm")
+    judged = make_record(make_result(assessment=Assessment("good")))
+    suspect = CellResult.of(replace(judged, suspicions=(typed,)))
+    trusted = replace(judged, suspicions=(typed,), is_trusted=True)
+    lines = printed(*run_reasons([*HARD, suspect, CellResult.of(trusted)]), width=300)
     assert lines == [
         f"{LONG_NAME}: do not use because residuals of 3.2 px follow the radius [all views]",
         "z7f9: usable with care because no corner lies in the upper left of the picture; "
         "k2 is 3.1 sigma apart between halves",
         "  film next: the board in the upper left corner",
         f"{LONG_NAME}-failed failed: pose: no pose fits view 7",
+        "z0f1: suspect, lfl_mm is 50 mm, the pictures say 25.5 mm",
+        "z0f1: to be checked, lfl_mm is 50 mm, the pictures say 25.5 mm",
     ]
+    assert printed(run_table([suspect], ""))[-1].endswith("suspect")
 
 
 def test_totals() -> None:
@@ -137,8 +145,8 @@ def test_totals() -> None:
     )
     assert lines[1] == "within 1 sigma, of board cells:  fx 67 %  fy 100 %  cx 100 %  cy 100 %"
     assert lines[3] == (
-        "Can this lens be used? Not everywhere: do not use it at 1 of 5 settings; not judged at "
-        "3 of 5 settings. (1 good, 1 failed, 3 not judged)"
+        "Can this lens be used? Not everywhere: do not use it at 1 of 5 settings, not judged at "
+        "3. (1 good, 1 failed, 3 not judged)"
     )
     assert lines[-1] == "4 cells ok, 1 failed, 3 s"
 

@@ -20,6 +20,7 @@ from influx_wrap.evaluate.cells import (
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
 from influx_wrap.model.result import Assessment, Failure, Grade
+from influx_wrap.model.suspicion import Suspicion
 from tests.model.records import TRUE, make_record, make_result
 
 TRUTH = CellTruth(TRUE, dict.fromkeys(NAMES, 0.5))
@@ -93,7 +94,7 @@ def test_verdicts() -> None:
     assert [cell.verdict for cell in cells[:1] + cells[2:]] == [
         "good", "usable with care", "do not use", "failed", "not judged",
     ]  # fmt: skip
-    assert list(totals(cells)["verdicts"].values()) == [1, 2, 1, 1, 1]
+    assert list(totals(cells)["verdicts"].values()) == [1, 2, 1, 0, 1, 1]
     row = as_row(bad)
     assert (row["verdict"], row["verdict_reasons"]) == ("do not use", "few views")
     assert row["film_next"] == "the corners"
@@ -101,14 +102,29 @@ def test_verdicts() -> None:
     for some, words in (
         ([good, good], "Yes, at all 2 settings."),
         ([good], "Yes."),
-        ([good, care], "Yes; with care at 1 of 2 settings."),
+        ([good, care], "Yes, with care at 1 of 2 settings."),
         ([bad, failed], "No: there is no setting with intrinsics to use."),
         ([good, failed], "Not everywhere: do not use it at 1 of 2 settings."),
-        (cells, "Not everywhere: do not use it at 2 of 6 settings; with care at 2 of 6 settings, "
-         "not judged at 1 of 6 settings."),
+        (cells, "Not everywhere: do not use it at 2 of 6 settings, with care at 2 others, "
+         "not judged at 1."),
         ([unknown, failed], "Not known: nobody has judged the intrinsics of 1 of 2 settings."),
     ):  # fmt: skip
         assert usability(some) == words
+
+
+def test_suspect() -> None:
+    """What was typed wrong outweighs a good fit, unless somebody insists or it does no harm."""
+    typed = Suspicion("lfl_mm", 25.5, 50, "mm", "lfl_mm is 50 mm, the pictures say 25.5 mm")
+    judged = make_record(make_result(assessment=Assessment("good")))
+    suspect = replace(judged, suspicions=(typed,))
+    assert CellResult.of(suspect).verdict == "suspect"
+    assert as_row(CellResult.of(suspect))["suspicions"] == typed.sentence
+    assert CellResult.of(replace(suspect, is_trusted=True)).verdict == "good"
+    harmless = replace(typed, harmful=False)
+    assert CellResult.of(replace(judged, suspicions=(harmless,))).verdict == "good"
+    bad = make_record(make_result(assessment=Assessment("do not use")))
+    assert CellResult.of(replace(bad, suspicions=(typed,))).verdict == "do not use"
+    assert usability([CellResult.of(suspect)]).startswith("No")
 
 
 def test_nothing_to_compare() -> None:

@@ -19,7 +19,8 @@ from influx_wrap.model.experiment import Setting
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
-from influx_wrap.model.result import Failure
+from influx_wrap.model.result import Assessment, Failure
+from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
 from influx_wrap.run.workspace import Workspace
@@ -27,6 +28,14 @@ from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_proje
 
 INFLUX = override(RECIPES["influx"], {"rollouts": "8", "min_views_outlier": "3"})
 NASTY = "<script>alert(1)<script> & #2"
+CARE = Assessment(
+    "usable with care", ("no corner lies <i>upper left</i>",), ("the board upper left",)
+)
+BAD = Assessment("do not use", ("residuals follow the radius",), ("the board upper left",))
+VERDICTS = {"z0f1": CARE, "z1f1": BAD, "z0f9": CARE, "z1f9": None}
+"""Others are good."""
+TYPED = Suspicion("lfl_mm", 25.5, 50.0, "mm", "lfl_mm is 50 mm, the pictures say 25.5 mm")
+SUSPECT = "z1f0"
 FILES = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES)
 
 
@@ -78,12 +87,14 @@ def write_run(root: Path, cells: tuple[str, ...], *, failed: tuple[str, ...] = (
         folder = workspace.data(name)
         write_experiment(folder, setting, camera, "canon17", observations, None)
         answer = calibrate(observations, recipe, focal_px=1100.0, seed=3)
+        answer = replace(answer, assessment=VERDICTS.get(name, Assessment("good")))
         bound = dict(zip(NAMES, (0.8 * answer.sigma).tolist(), strict=True))
         truth = CellTruth(CAMERA, bound) if name in settings else None
         inputs = {file: file_hash(folder / file) for file in FILES}
         made = provenance(recipe=recipe.as_dict(), seed=3, inputs=inputs)
         cell = CellSetting(name, "canon17", camera.name, target, lfl_mm, fd_m)
-        workspace.save(CellRecord(cell, truth, answer, made))
+        suspicions = (TYPED,) if name == SUSPECT else ()
+        workspace.save(CellRecord(cell, truth, answer, made, suspicions))
     for name in failed:
         failure = Failure("pose", f"no pose fits view 7 of {name}", "Leave the view out.")
         made = provenance(recipe=INFLUX.as_dict(), seed=3, inputs=dict.fromkeys(FILES))
