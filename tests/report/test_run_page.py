@@ -612,6 +612,22 @@ CUT = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVis
 
 
 @pytest.mark.system
+def test_a_printed_page_has_everything(run: Workspace, tmp_path: Path) -> None:
+    """The text of the PDF that a browser prints."""
+    pdfium = pytest.importorskip("pypdfium2")
+    with open_page(run.report, dark=True) as tab:
+        tab.pdf(path=tmp_path / "report.pdf", format="A4")
+    pages = pdfium.PdfDocument(tmp_path / "report.pdf")
+    text = "".join("".join(page.get_textpage().get_text_range() for page in pages).split())
+    for words in ("9 experiments: 7 ok", "no corner lies <i>upper left</i>.", "max_restarts"):
+        assert words.replace(" ", "") in text, words
+    for name in cells(run):
+        assert text.count(name.replace(" ", "")) >= 1, name
+    for record in (record_of(run, name) for name in CELLS):
+        assert f"{record['intrinsics']['fx']:.6g}"[:5] in text
+
+
+@pytest.mark.system
 def test_on_paper(run: Workspace) -> None:
     """From a dark screen: everything light, unfolded and uncut, and all figures drawn."""
     with open_page(run.report, dark=True) as tab:
