@@ -28,6 +28,9 @@ from influx_wrap.model.result import Assessment, CalibrationResult
 PLAIN_WIDTH = 110
 """Characters per line where there is no terminal to ask, in a log for instance."""
 
+SOME_VIEWS = 4
+"""So many views of a list are named."""
+
 COLOURS = {"good": "green", "usable with care": "yellow", "not judged": "dim"}
 """Of verdicts; others are red."""
 
@@ -74,14 +77,13 @@ def calibration_summary(result: CalibrationResult) -> RenderableType:
         digits = 3 if name in SHOWN else 6
         table.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
     projection, residuals = result.projection_uncertainty, result.residuals
-    reasons = Counter(view.reason for view in result.views if not view.used)
     lines = [
         f"field of view: {_field_of_view(result)}",
         f"projection uncertainty: median {projection.median_px:.3f} px, "
         f"worst {projection.worst_px:.3f} px over the image",
         f"views: {len(result.views_used)} of {len(result.views)} used, "
         f"{result.n_corners_removed} corners removed",
-        *(f"  {count} not used: {reason}" for reason, count in reasons.most_common()),
+        *_not_used(result),
         f"residuals: {residuals.rms_px:.4f} px rms per axis over {residuals.corners} "
         f"corners, largest {residuals.max_px:.2f} px",
         f"corner noise: {result.corner_sigma_px:.4f} px",
@@ -216,6 +218,20 @@ def _table(title: str) -> Table:
     return Table(
         title=title, title_justify="left", box=box.HORIZONTALS, show_edge=False, padding=(0, 0)
     )
+
+
+def _not_used(result: CalibrationResult) -> list[str]:
+    """How many views were left out for each reason, and the first of them by name."""
+    left_out: dict[str, list[str]] = {}
+    for view in result.views:
+        if not view.used:
+            left_out.setdefault(view.reason or "", []).append(view.label)
+    lines = []
+    for reason, labels in sorted(left_out.items(), key=lambda item: -len(item[1])):
+        more = len(labels) - SOME_VIEWS
+        named = ", ".join(labels[:SOME_VIEWS]) + (f" and {more} more" if more > 0 else "")
+        lines.append(f"  {len(labels)} not used: {escape(f'{reason} ({named})')}")
+    return lines
 
 
 def _verdict_lines(name: str, assessment: Assessment | None) -> list[str]:

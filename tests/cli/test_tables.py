@@ -22,7 +22,7 @@ from influx_wrap.cli.tables import (
 from influx_wrap.evaluate.cells import CellResult, totals
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellSetting, CellTruth
-from influx_wrap.model.result import Assessment, Failure
+from influx_wrap.model.result import Assessment, Failure, ViewReport
 from influx_wrap.model.suspicion import Suspicion
 from tests.model.records import TRUE, make_record, make_result
 
@@ -165,6 +165,17 @@ def test_one_calibration_in_words() -> None:
     assert printed(calibration_summary(make_result()))[-1] == "verdict: not judged"
     folded = make_result(replace(TRUE, k1=-1.6))
     assert "diagonal beyond the fold" in " ".join(printed(calibration_summary(folded)))
+
+
+def test_views_that_were_not_used_are_named() -> None:
+    views = [ViewReport(k, False, "no board", 0, (), None, f"left{k:02}.jpg") for k in range(6)]
+    views += [ViewReport(9, False, "outlying [see log]", 0, (), None), *make_result().views[:1]]
+    lines = printed(calibration_summary(make_result(views=tuple(views))), width=200)
+    assert (
+        "  6 not used: no board (left00.jpg, left01.jpg, left02.jpg, left03.jpg and 2 more)"
+        in lines
+    )
+    assert "  1 not used: outlying [see log] (view 9)" in lines
 
 
 def test_columns_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
