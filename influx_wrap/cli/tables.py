@@ -133,7 +133,7 @@ def error_table(cells: Sequence[CellResult]) -> Table:
 
 
 def run_reasons(cells: Sequence[CellResult]) -> list[str]:
-    """A line for each cell that is not simply good: why, and one for what to film next."""
+    """Lines for each cell that is not simply good: why, what to film next, and warnings."""
     lines = []
     for cell in cells:
         name = escape(cell.cell)
@@ -143,6 +143,7 @@ def run_reasons(cells: Sequence[CellResult]) -> list[str]:
             lines += _verdict_lines(name, cell.assessment)
         word = _coloured("suspect", "suspect") if cell.is_suspect else "to be checked"
         lines += [f"{name}: {word}, {escape(sentence)}" for sentence in cell.suspicions]
+        lines += [f"{name}: [yellow]warning[/], {escape(text)}" for text in cell.warnings]
     return lines
 
 
@@ -296,6 +297,8 @@ def _words(name: str) -> str:
 def _selected(selected: int | str, n_rollouts: int) -> str:
     if selected == "batch":
         return "all views at once"
+    if selected == "all-views":
+        return f"all views that {n_rollouts} rollouts trust"
     if selected == "initialization":
         return "the initialisation"
     return f"rollout {selected} of {n_rollouts} (counted from 0)"

@@ -39,6 +39,7 @@ class CellResult:
 
     suspicions  what was typed and the pictures contradict, a sentence each
     is_suspect  whether the answer is filed wrongly by one of them, and nobody has said otherwise
+    warnings    what the calibration says of its own way, a sentence each
     """
 
     cell: str
@@ -54,6 +55,7 @@ class CellResult:
     assessment: Assessment | None = None
     suspicions: tuple[str, ...] = ()
     is_suspect: bool = False
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, record: CellRecord) -> CellResult:
@@ -74,6 +76,7 @@ class CellResult:
             assessment=None if result is None else result.assessment,
             suspicions=tuple(one.sentence for one in record.suspicions),
             is_suspect=not record.is_trusted and any(one.harmful for one in record.suspicions),
+            warnings=() if result is None else result.warnings,
         )
 
     @property

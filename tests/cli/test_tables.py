@@ -45,7 +45,9 @@ def cell(
     **setting: Any,
 ) -> CellResult:
     given = {"lfl_mm": 17.0, "fd_m": 2.0, "target": "800x600", **setting}
-    result = make_result(camera, covariance=sigma**2 * np.eye(8), assessment=assessment)
+    result = make_result(
+        camera, covariance=sigma**2 * np.eye(8), assessment=assessment, warnings=()
+    )
     return CellResult.of(make_record(result, CellSetting(name, "canon17", **given), truth))
 
 
@@ -129,7 +131,9 @@ def test_reasons_of_everything_that_is_not_good() -> None:
         "  film next: the board in the upper left corner",
         f"{LONG_NAME}-failed failed: pose: no pose fits view 7",
         "z0f1: suspect, lfl_mm is 50 mm, the pictures say 25.5 mm",
+        "z0f1: warning, a warning",
         "z0f1: to be checked, lfl_mm is 50 mm, the pictures say 25.5 mm",
+        "z0f1: warning, a warning",
     ]
     assert printed(run_table([suspect], ""))[-1].endswith("suspect")
 

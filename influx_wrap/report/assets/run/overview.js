@@ -175,6 +175,9 @@ function verdictWords(cell) {
   if (cell.filmNext.length) {
     words.push(make("p", {}, make("strong", {}, "Film next: "), sentence(cell.filmNext.join("; "))));
   }
+  for (const text of cell.warnings ?? []) {
+    words.push(make("p", {}, make("strong", {}, "Warning: "), sentence(text)));
+  }
   return words;
 }
 
@@ -221,12 +224,12 @@ function buildNotGood() {
   bad.sort((one, other) => worst.indexOf(one.verdict) - worst.indexOf(other.verdict));
   byId("bad").append(...bad.map((cell) => listed(cell,
     ...cell.ok ? [] : failureWords(cell), ...verdictWords(cell))));
-  const care = data.cells.filter(({ verdict, suspicions }) => !worst.includes(verdict)
-    && (verdict === "usable with care" || suspicions.length));
+  const care = data.cells.filter(({ verdict, suspicions, warnings }) => !worst.includes(verdict)
+    && (verdict === "usable with care" || suspicions.length || warnings?.length));
   byId("care").hidden = !care.length;
   byId("care").open = care.length <= FEW_WITH_CARE;
   byId("care").querySelector("summary").textContent = `${plural(care.length, "experiment")} to be `
-    + "used with care";
+    + "used with care, or with a warning";
   byId("care").querySelector("ol").append(...care.map((cell) => listed(cell, ...verdictWords(cell))));
   byId("/not-good").hidden = !bad.length && !care.length;
   return bad.length + care.length;

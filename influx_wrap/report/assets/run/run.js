@@ -61,10 +61,8 @@ function showExperiment(cell) {
   byId("setting").textContent = `${setting(cell)}, ${target(cell)}${cell.ok ? "" : ", failed"}`;
   const judged = make("div", { class: `card notice ${classOf(cell.verdict)}`, id: "judged" },
     make("strong", {}, "Verdict: "), badge(cell.verdict), ...verdictWords(cell));
-  const notices = (cell.warnings ?? []).map((text) => make("div", { class: "card notice" },
-    make("strong", {}, "Warning: "), sentence(text)));
-  notices.unshift(cell.ok ? judged
-    : make("div", { class: "card notice is-failed" }, ...failureWords(cell), ...verdictWords(cell)));
+  const notices = [cell.ok ? judged
+    : make("div", { class: "card notice is-failed" }, ...failureWords(cell), ...verdictWords(cell))];
   if (cell.ok && cell.unseen) notices.push(make("div", { class: "card notice" }, cell.unseen));
   byId("notices").replaceChildren(...notices);
   for (const id of ["answer", "stages"]) byId(id).hidden = !cell.ok;

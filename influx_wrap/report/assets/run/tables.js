@@ -29,6 +29,9 @@ function buildIntrinsics(cell) {
 
 function answerWords(cell) {
   if (cell.selected === "batch") return "The answer is the best fit to all views at once.";
+  if (cell.selected === "all-views") {
+    return "The answer is one adjustment of all views that the rollouts trust.";
+  }
   if (cell.selected === "initialization") return "The answer is the initialisation.";
   const total = cell.rollouts.total;
   return total === 1 ? "The answer is the only rollout."
