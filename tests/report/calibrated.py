@@ -26,7 +26,8 @@ from influx_wrap.plan import make_plan
 from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 
-INFLUX = override(RECIPES["influx"], {"rollouts": "8", "min_views_outlier": "3"})
+FEW = {"rollouts": "8", "min_views_outlier": "3"}
+INFLUX, PAPER = (override(RECIPES[name], FEW) for name in ("influx", "paper"))
 NASTY = "<script>alert(1)<script> & #2"
 CARE = Assessment(
     "usable with care", ("no corner lies <i>upper left</i>",), ("the board upper left",)
@@ -58,13 +59,13 @@ BENT = board_scene(12, 10, bow_m=(1.5e-3, 0.0, 0.0)).observations
 FLIGHT, EXACT_FLIGHT = flight(0.01), flight(None)
 
 EXPERIMENTS: dict[str, tuple[Observations, Recipe, str]] = {
-    "z0f0": (BOARD, INFLUX, "400x300"),
+    "z0f0": (BOARD, PAPER, "400x300"),
     "z0f1": (BENT, RECIPES["batch"], "800x600"),
-    "z1f0": (BOARD, replace(INFLUX, fallback_percent=1e-6), "400x300"),
+    "z1f0": (BOARD, replace(PAPER, fallback_percent=1e-6), "400x300"),
     "z1f1": (BOARD, RECIPES["stock"], "800x600"),
     "z0f9": (FLIGHT, RECIPES["batch"], "drone"),
     "z1f9": (EXACT_FLIGHT, INFLUX, "drone"),
-    NASTY: (BOARD, RECIPES["batch"], "800x600"),
+    NASTY: (BENT, INFLUX, "800x600"),
 }
 
 

@@ -273,7 +273,7 @@ function buildOverview() {
     byId("made-of").append(...madeOf(made));
   });
   // An experiment may have any name of a folder, which has no slash in it.
-  const contents = [["/grid", "Experiments"], ["/not-good", `Not good (${notGood})`],
+  const contents = [["/grid", "Experiments"], ["/not-good", `Not good, and warnings (${notGood})`],
     ["/film-next", "What to film next"], ["/intrinsics", "Intrinsics"], ["/made", "How it was made"]]
     .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", { href: `#${id}` }, text));
   if (data.explorer) {
