@@ -167,9 +167,9 @@ def print_judgements(table: Table, judgements: list[Judgement]) -> None:
         console.print("No experiment of this table is enclosed by others: nothing to judge.")
         return
     title = f"{table.lens}: {best.judged} of {len(table.names)} experiments predicted from others"
-    printed = Printed(title=title, box=None)
-    printed.add_column("scheme")
-    printed.add_column("error")
+    printed = Printed(title=title, box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    printed.add_column("scheme", no_wrap=True)
+    printed.add_column("error", no_wrap=True)
     for name in NAMES:
         printed.add_column(name + (" %" if name in NAMES[:4] else ""), justify="right")
     for judgement in judgements:

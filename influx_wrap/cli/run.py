@@ -22,7 +22,14 @@ from influx_wrap.cli.options import (
     scheduler_option,
     seed_option,
 )
-from influx_wrap.cli.tables import answers, print_written, run_table, run_totals
+from influx_wrap.cli.tables import (
+    answers,
+    error_table,
+    print_written,
+    run_reasons,
+    run_table,
+    run_totals,
+)
 from influx_wrap.errors import InputError
 from influx_wrap.run.pipeline import run_lens
 from influx_wrap.run.plan import plan_by_name
@@ -105,7 +112,10 @@ def command(
         )
     answer = answers()
     answer.print(run_table(run.results, run.title))
-    answer.print(run_totals(run.results, run.totals, run.seconds), soft_wrap=True)
+    if any(result.error("fx") is not None for result in run.results):
+        answer.print(error_table(run.results))
+    for line in (*run_reasons(run.results), run_totals(run.results, run.totals, run.seconds)):
+        answer.print(line, soft_wrap=not answer.is_terminal)
     if run.table is not None:
         print_judgements(run.table, list(run.judgements))
     print_written(*run.written)

@@ -1,8 +1,9 @@
-"""What commands print: tables and totals."""
+"""What commands print: tables and totals. Tables of a run fit a terminal of 80 columns."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,19 +14,32 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from influx_wrap.evaluate.cells import SHOWN, CellResult, percent_errors, rms_over_bound
+from influx_wrap.evaluate.cells import (
+    SHOWN,
+    CellResult,
+    percent_errors,
+    rms_over_bound,
+    usability,
+)
 from influx_wrap.model.experiment import Plan
-from influx_wrap.model.intrinsics import NAMES
-from influx_wrap.model.result import CalibrationResult
+from influx_wrap.model.intrinsics import NAMES, field_of_view_deg
+from influx_wrap.model.result import Assessment, CalibrationResult
 
 PLAIN_WIDTH = 110
 """Characters per line where there is no terminal to ask, in a log for instance."""
+
+SOME_VIEWS = 4
+"""So many views of a list are named."""
+
+COLOURS = {"good": "green", "usable with care": "yellow", "not judged": "dim"}
+"""Of verdicts; others are red."""
 
 
 def answers() -> Console:
     """Where a command prints what it was asked for."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    is_told = console.is_terminal or "COLUMNS" in os.environ
+    return console if is_told else Console(highlight=False, width=PLAIN_WIDTH)
 
 
 def print_written(*paths: Path) -> None:
@@ -63,13 +77,13 @@ def calibration_summary(result: CalibrationResult) -> RenderableType:
         digits = 3 if name in SHOWN else 6
         table.add_row(name, f"{value:.{digits}f}", f"{sigma:.{digits}f}")
     projection, residuals = result.projection_uncertainty, result.residuals
-    reasons = Counter(view.reason for view in result.views if not view.used)
     lines = [
+        f"field of view: {_field_of_view(result)}",
         f"projection uncertainty: median {projection.median_px:.3f} px, "
         f"worst {projection.worst_px:.3f} px over the image",
         f"views: {len(result.views_used)} of {len(result.views)} used, "
         f"{result.n_corners_removed} corners removed",
-        *(f"  {count} not used: {reason}" for reason, count in reasons.most_common()),
+        *_not_used(result),
         f"residuals: {residuals.rms_px:.4f} px rms per axis over {residuals.corners} "
         f"corners, largest {residuals.max_px:.2f} px",
         f"corner noise: {result.corner_sigma_px:.4f} px",
@@ -79,48 +93,75 @@ def calibration_summary(result: CalibrationResult) -> RenderableType:
         bow = ", ".join(f"{1e3 * value:.3f}" for value in result.bow_m)
         lines.append(f"board bent by (mm along x, along y, twist): {bow}")
     lines += [f"[yellow]warning:[/] {escape(text)}" for text in result.warnings]
-    return Group(table, *lines)
+    return Group(table, *lines, *_verdict_lines("verdict", result.assessment))
 
 
 def run_table(cells: Sequence[CellResult], title: str) -> Table:
-    """One row per cell: errors next to the bound, or sigmas where there is no truth."""
-    with_truth = any(cell.truth is not None for cell in cells)
+    """One row per cell: setting, fx, cx and cy with sigma, and the verdict."""
     table = _table(title)
-    table.add_column("cell", no_wrap=True)
-    for name in ("LFL mm", "FD m", "target"):
+    table.add_column("cell", overflow="fold")
+    for name in ("LFL mm", "FD m", "fx px ± σ", "cx px ± σ", "cy px ± σ"):
         table.add_column(name, justify="right", no_wrap=True)
-    kind = "error ±bound" if with_truth else "± sigma"
-    for name, unit in zip(SHOWN, ("%", "%", "px", "px"), strict=True):
-        table.add_column(f"{name} {unit}\n{kind}", justify="right", no_wrap=True)
-    table.add_column("selected", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     previous = None
     for cell in cells:
         if previous is not None and previous != cell.lfl_mm:
             table.add_section()
         previous = cell.lfl_mm
         table.add_row(
-            cell.cell,
-            "" if cell.lfl_mm is None else f"{cell.lfl_mm:g}",
+            escape(cell.cell),
+            "" if cell.lfl_mm is None else f"{cell.lfl_mm:.4g}",
             "" if cell.fd_m is None else _metres(cell.fd_m),
-            "" if cell.target is None else _target(cell.target),
-            *(_number_cell(cell, name, with_truth) for name in SHOWN),
-            _selected_short(cell.selected),
-            "ok" if cell.reason is None else "[red]failed[/]",
+            *(_with_sigma(cell, name) for name in ("fx", "cx", "cy")),
+            _coloured(cell.verdict, cell.verdict.removeprefix("usable with ")),
         )
     return table
 
 
+def error_table(cells: Sequence[CellResult]) -> Table:
+    """Errors next to the bound, of the cells whose truth is known."""
+    table = _table("estimate minus truth ± Cramér-Rao bound")
+    table.add_column("cell", overflow="fold")
+    table.add_column("target", justify="right", overflow="fold")
+    for name, unit in zip(SHOWN, ("%", "%", "px", "px"), strict=True):
+        table.add_column(f"{name} {unit}", justify="right", no_wrap=True)
+    for cell in cells:
+        if cell.error("fx") is not None:
+            target = "" if cell.target is None else _target(cell.target)
+            table.add_row(escape(cell.cell), target, *(_with_bound(cell, name) for name in SHOWN))
+    return table
+
+
+def run_reasons(cells: Sequence[CellResult]) -> list[str]:
+    """Lines for each cell that is not simply good: why, what to film next, and warnings."""
+    lines = []
+    for cell in cells:
+        name = escape(cell.cell)
+        if cell.reason is not None:
+            lines.append(f"[red]{name} failed:[/] {escape(cell.reason)}")
+        elif cell.assessment is not None and cell.assessment.grade != "good":
+            lines += _verdict_lines(name, cell.assessment)
+        word = _coloured("suspect", "suspect") if cell.is_suspect else "to be checked"
+        lines += [f"{name}: {word}, {escape(sentence)}" for sentence in cell.suspicions]
+        lines += [f"{name}: [yellow]warning[/], {escape(text)}" for text in cell.warnings]
+    return lines
+
+
 def run_totals(cells: Sequence[CellResult], totals: Mapping[str, Any], seconds: float) -> str:
-    """Failures with their reasons, errors over the bound, counts and wall time."""
-    lines = [f"[red]{cell.cell} failed:[/] {escape(cell.reason)}" for cell in cells if cell.reason]
+    """Errors over the bound, how often sigma holds, the verdict on the lens, and wall time."""
+    lines = []
     for kind, title in (("board", "board cells"), ("drone", "drone cells")):
-        rms = totals["rms_error_over_bound"][kind]
+        rms, within = (totals[key][kind] for key in ("rms_error_over_bound", "share_within_sigma"))
         if rms is not None:
             values = "  ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
             lines.append(f"error / bound, RMS over {title}:  {values}")
-    if any(totals["rms_error_over_bound"].values()):
-        lines.append("(1 is as good as the data allow)")
+        if within is not None:
+            values = "  ".join(f"{name} {100 * within[name]:.0f} %" for name in SHOWN)
+            lines.append(f"within 1 sigma, of {title}:  {values}")
+    if lines:
+        lines.append("(an error / bound of 1 is as good as the data allow; 68 % is a right sigma)")
+    counts = [f"{n} {verdict}" for verdict, n in totals["verdicts"].items() if n]
+    lines.append(f"Can this lens be used? {usability(cells)} ({', '.join(counts)})")
     noun = "cell" if totals["ok"] == 1 else "cells"
     lines.append(f"{totals['ok']} {noun} ok, {totals['failed']} failed, {seconds:.0f} s")
     return "\n".join(lines)
@@ -180,21 +221,69 @@ def _table(title: str) -> Table:
     )
 
 
-def _number_cell(cell: CellResult, name: str, with_truth: bool) -> str:
+def _not_used(result: CalibrationResult) -> list[str]:
+    """How many views were left out for each reason, and the first of them by name."""
+    left_out: dict[str, list[str]] = {}
+    for view in result.views:
+        if not view.used:
+            left_out.setdefault(view.reason or "", []).append(view.label)
+    lines = []
+    for reason, labels in sorted(left_out.items(), key=lambda item: -len(item[1])):
+        more = len(labels) - SOME_VIEWS
+        named = ", ".join(labels[:SOME_VIEWS]) + (f" and {more} more" if more > 0 else "")
+        lines.append(f"  {len(labels)} not used: {escape(f'{reason} ({named})')}")
+    return lines
+
+
+def _verdict_lines(name: str, assessment: Assessment | None) -> list[str]:
+    if assessment is None:
+        return [f"{name}: not judged"]
+    words = assessment.sentence.removeprefix(assessment.grade)
+    lines = [f"{name}: {_coloured(assessment.grade, assessment.grade)}{escape(words)}"]
+    if assessment.film_next:
+        lines.append(f"  film next: {escape('; '.join(assessment.film_next))}")
+    return lines
+
+
+def _coloured(verdict: str, text: str) -> str:
+    return f"[{COLOURS.get(verdict, 'red')}]{text}[/]"
+
+
+def _field_of_view(result: CalibrationResult) -> str:
+    angles = field_of_view_deg(result.intrinsics, result.image_size)
+    return ", ".join(
+        f"{name} {f'{angle:.2f}°' if math.isfinite(angle) else 'beyond the fold of the distortion'}"
+        for name, angle in zip(("horizontal", "vertical", "diagonal"), angles, strict=True)
+    )
+
+
+def _with_sigma(cell: CellResult, name: str) -> str:
+    """Pixels with as many decimals as sigma has to tell, two at most."""
+    if cell.intrinsics is None or cell.sigma is None:
+        return ""
+    value, sigma = getattr(cell.intrinsics, name), cell.sigma[name]
+    if sigma < 0.005:
+        return f"{value:.2f} <0.01"
+    decimals = max(0, min(2, 1 - math.floor(math.log10(sigma))))
+    return f"{value:.{decimals}f} ±{sigma:.{decimals}f}"
+
+
+def _with_bound(cell: CellResult, name: str) -> str:
     in_percent = name in ("fx", "fy")
+    error = cell.error_percent(name) if in_percent else cell.error(name)
+    bound = cell.bound_percent(name) if in_percent else (cell.bound or {}).get(name)
+    if error is None:
+        return ""
     digits = 3 if in_percent else 2
-    if with_truth:
-        error = cell.error_percent(name) if in_percent else cell.error(name)
-        bound = cell.bound_percent(name) if in_percent else (cell.bound or {}).get(name)
-        if error is None:
-            return ""
-        return f"{error:+.{digits}f}" + ("" if bound is None else f" ±{bound:.{digits}f}")
-    sigma = cell.sigma_percent(name) if in_percent else (cell.sigma or {}).get(name)
-    return "" if sigma is None else f"±{sigma:.{digits}f}"
+    # An error of many digits leaves no room for so many decimals.
+    if abs(error) >= 10:
+        digits = max(0, digits - math.floor(math.log10(abs(error))))
+    rounded = round(error, digits) + 0.0  # No minus before nothing.
+    return f"{rounded:+.{digits}f}" + ("" if bound is None else f" ±{bound:.{digits}f}")
 
 
 def _metres(fd_m: float) -> str:
-    return "inf" if math.isinf(fd_m) else f"{fd_m:.2f}"
+    return "inf" if math.isinf(fd_m) else f"{fd_m:.{2 if fd_m < 100 else 0}f}"
 
 
 def _target(name: str) -> str:
@@ -205,15 +294,11 @@ def _words(name: str) -> str:
     return "the drone" if name == "drone" else f"board {name}"
 
 
-def _selected_short(selected: int | str | None) -> str:
-    if selected is None:
-        return ""
-    return "initial" if selected == "initialization" else str(selected)
-
-
 def _selected(selected: int | str, n_rollouts: int) -> str:
     if selected == "batch":
         return "all views at once"
+    if selected == "all-views":
+        return f"all views that {n_rollouts} rollouts trust"
     if selected == "initialization":
         return "the initialisation"
     return f"rollout {selected} of {n_rollouts} (counted from 0)"

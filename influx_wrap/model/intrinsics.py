@@ -136,6 +136,27 @@ def unproject(intrinsics: Intrinsics, uv: ArrayLike) -> tuple[FloatArray, BoolAr
     return ab.reshape(*shape, 2), np.isfinite(ab[:, 0]).reshape(shape)
 
 
+def field_of_view_deg(
+    intrinsics: Intrinsics, image_size: tuple[int, int]
+) -> tuple[float, float, float]:
+    """Horizontal, vertical and diagonal field of view, with the distortion.
+
+    Angles between the directions of the middles of the left and right edge of the picture, of the
+    upper and lower edge, and of the opposite corners that are further apart; NaN where the
+    distortion folds before the edge.
+    """
+    left, right, top, bottom = -0.5, image_size[0] - 0.5, -0.5, image_size[1] - 0.5
+    x, y = image_centre(image_size)
+    edges = [(left, y), (right, y), (x, top), (x, bottom)]
+    corners = [(left, top), (right, bottom), (left, bottom), (right, top)]
+    ab, _ = unproject(intrinsics, edges + corners)
+    rays = np.concatenate([ab, np.ones((8, 1))], axis=1)
+    across = np.linalg.norm(np.cross(rays[::2], rays[1::2]), axis=1)
+    along = (rays[::2] * rays[1::2]).sum(axis=1)
+    horizontal, vertical, *diagonals = np.degrees(np.arctan2(across, along)).tolist()
+    return horizontal, vertical, float(np.max(diagonals))
+
+
 def pixel_rays(
     intrinsics: Intrinsics, image_size: tuple[int, int], first_px: tuple[float, float] = (0, 0)
 ) -> tuple[FloatArray, FloatArray]:

@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from influx_wrap.model.arrays import BoolArray, FloatArray
-from influx_wrap.model.intrinsics import Intrinsics, fold_radius, project, unproject
+from influx_wrap.model.intrinsics import (
+    Intrinsics,
+    field_of_view_deg,
+    fold_radius,
+    project,
+    unproject,
+)
 
 CELLS_ACROSS = 12
 """Cells of the grid over the width of the undistorted picture."""
@@ -124,17 +130,6 @@ def scaled(camera: Intrinsics, image_size: tuple[int, int], to_size: tuple[int, 
     )
 
 
-def field_of_view_deg(camera: Intrinsics, image_size: tuple[int, int]) -> tuple[float, float]:
-    """Angles between the middles of the left and right edge of the picture and between those of
-    the upper and lower one, as in the explorer; NaN where the model ends before."""
-    width, height = image_size
-    x, y = (width - 1) / 2, (height - 1) / 2
-    ends = [(-0.5, y), (width - 0.5, y), (x, -0.5), (x, height - 0.5)]
-    rays, _ = unproject(camera, ends)
-    left, right, top, bottom = (np.append(ray, 1.0) for ray in rays)
-    return _angle_deg(left, right), _angle_deg(top, bottom)
-
-
 def undistortion_grid(camera: Intrinsics, image_size: tuple[int, int]) -> list[FloatArray]:
     """Lines (n, 2) in pixels, upright ones first: where the lens shows what is a grid of squares
     in the undistorted picture, with a corner at the principal point.
@@ -177,11 +172,6 @@ def draw_note(picture: NDArray[np.uint8], note: FrameNote, image_size: tuple[int
         _draw_lines(picture, undistortion_grid(camera, size), colour, thickness)
         _draw_cross(picture, camera, em_px, thickness)
     _draw_plate(picture, note, image_size, em_px)
-
-
-def _angle_deg(ray: FloatArray, other: FloatArray) -> float:
-    across = float(np.linalg.norm(np.cross(ray, other)))
-    return math.degrees(math.atan2(across, float(ray @ other)))
 
 
 def _reach(camera: Intrinsics, image_size: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
@@ -295,7 +285,7 @@ def _rows(note: FrameNote, image_size: tuple[int, int]) -> list[tuple[str, str]]
         ]
         view = " × ".join(
             NOTHING if math.isnan(angle) else f"{angle:.1f}°"
-            for angle in field_of_view_deg(note.intrinsics, image_size)
+            for angle in field_of_view_deg(note.intrinsics, image_size)[:2]
         )
     return [
         ("frame", str(note.frame)),

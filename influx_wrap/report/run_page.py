@@ -1,4 +1,4 @@
-"""A run as a page: failures first, the grid of experiments, and all about each of them.
+"""A run as a page: whether the lens can be used, the grid of experiments, and all about each.
 
 Everything in the page is a number or a text of the results, or comes from the corners that a
 result was made from: how many lie where, what the camera's model leaves unexplained of them,
@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 
 from influx_wrap.calibrate.rollouts import fences
 from influx_wrap.calibrate.uncertainty import uncertainty_map
-from influx_wrap.evaluate.cells import SHOWN, CellResult, totals
+from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.influx import LensSettings
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.experiment import place_of
-from influx_wrap.model.intrinsics import NAMES, Intrinsics, project
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, field_of_view_deg, project
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.result import CalibrationResult, Json, RolloutReport, ViewReport
 from influx_wrap.observe.coverage import name_parts
 from influx_wrap.report.page import float32_text, jpeg_url, page
+from influx_wrap.report.run_answer import lens_answer
+from influx_wrap.report.run_grid import run_grid
 
 SCRIPTS = ("words.js", "overview.js", "tables.js", "drawings.js", "rollouts.js")
 COVERAGE_COLUMNS = 32
@@ -38,8 +39,6 @@ SINGLE_CORNERS = 400
 """Up to so many corners are drawn one by one, not binned."""
 HISTOGRAM_SIGMAS, HISTOGRAM_BINS, FEW_BINS = 4.5, 45, 15
 DISTORTION_COLUMNS = 25
-SAME_SETTING = 0.05
-"""How far, as a share, an experiment may be from the planned setting it is named after."""
 CHANCE_OF_ARROW = 0.05
 
 
@@ -69,26 +68,30 @@ def write_run_page(
     settings: LensSettings | None,
     records: Sequence[CellRecord],
     cells: Sequence[Json],
+    explorer: str | None = None,
 ) -> None:
     """Write the page of the experiments ``cells``, each as ``cell_data`` gives it.
 
-    ``settings`` is the run's plan, in which they have their places.
+    ``settings`` is the run's plan, in which they have their places; ``explorer`` the page of the
+    lens's table beside this one, if there is one.
     """
     results = [CellResult.of(record) for record in records]
     made, kinds = _made(records)
+    grid = run_grid(results, settings)
     placed = [
-        cell | {"place": _place(result, settings), "made": kind}
-        for cell, result, kind in zip(cells, results, kinds, strict=True)
+        cell | {"place": place, "made": kind}
+        for cell, place, kind in zip(cells, grid.places, kinds, strict=True)
     ]
     lens = next((record.cell.lens for record in records if record.cell.lens), "an unknown lens")
     camera = next((record.cell.camera for record in records if record.cell.camera), None)
     data = {
         "lens": lens,
         "camera": camera,
-        "facts": _facts(results),
+        "answer": lens_answer(results),
+        "explorer": explorer,
         "made": made,
-        "lfl_mm": [] if settings is None else list(settings.lfl_mm),
-        "fd_m": [] if settings is None else list(settings.fd_m),
+        "lfl": list(grid.lfl_mm.named),
+        "fd": [("inf" if fd_m == math.inf else fd_m, name) for fd_m, name in grid.fd_m.named],
         "names": NAMES,
         "chance": CHANCE_OF_ARROW,
         "cells": placed,
@@ -102,10 +105,15 @@ def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[FootagePi
 
     ``seen`` may be a sentence instead, which says why the corners are not known.
     """
-    cell, made = record.cell.as_dict(), record.provenance
+    cell, made, judged = record.cell.as_dict(), record.provenance, CellResult.of(record)
+    assessment = judged.assessment
     data: Json = {
         **{key: cell[key] for key in ("name", "lfl_mm", "fd_m", "target")},
         "ok": record.failure is None,
+        "verdict": judged.verdict,
+        "because": [] if assessment is None else assessment.reasons,
+        "filmNext": [] if assessment is None else assessment.film_next,
+        "suspicions": judged.suspicions,
         "seed": made.get("seed"),
         "inputs": made.get("inputs", {}),
         "pictures": [_picture(picture) for picture in pictures],
@@ -134,6 +142,7 @@ def _answer(record: CellRecord, result: CalibrationResult) -> Json:
     return {
         "size": list(size),
         "values": _values(record, result),
+        "fieldOfView": _field_of_view(result),
         "intrinsics": intrinsics.array.tolist(),
         "sigma": result.sigma.tolist(),
         "truth": truth.intrinsics.array.tolist() if truth else None,
@@ -301,28 +310,15 @@ def _values(record: CellRecord, result: CalibrationResult) -> Json:
         "projection": result.projection_uncertainty.median_px,
         "rms": result.residuals.rms_px,
         "views": len(result.views_used),
+        "fx": result.intrinsics.fx,
+        "view": _field_of_view(result)[0],
     }
 
 
-def _facts(results: Sequence[CellResult]) -> list[str]:
-    """What there is to say of all experiments together, a sentence each."""
-    total = totals(results)
-    noun = "experiment" if len(results) == 1 else "experiments"
-    facts = [f"{len(results)} {noun}: {total['ok']} ok, {total['failed']} failed."]
-    for kind, rms in total["rms_error_over_bound"].items():
-        if rms is not None:
-            values = ", ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
-            facts.append(f"Error / bound, RMS over {kind} experiments: {values}.")
-    errors = total["error_percent"]
-    if errors is not None:
-        fx = errors["fx"]
-        facts.append(f"fx is {fx['median']:.2g} % off (median), {fx['max']:.2g} % at most.")
-        return facts
-    sigmas = [sigma for sigma in (result.sigma_percent("fx") for result in results) if sigma]
-    if sigmas:
-        median, largest = float(np.median(sigmas)), max(sigmas)
-        facts.append(f"Sigma of fx: {median:.2g} % (median), {largest:.2g} % at most.")
-    return facts
+def _field_of_view(result: CalibrationResult) -> list[float | None]:
+    """Horizontal, vertical and diagonal in degrees; None where the distortion folds before."""
+    angles = field_of_view_deg(result.intrinsics, result.image_size)
+    return [None if math.isnan(angle) else angle for angle in angles]
 
 
 def _made(records: Sequence[CellRecord]) -> tuple[list[Json], list[int]]:
@@ -339,21 +335,6 @@ def _made(records: Sequence[CellRecord]) -> tuple[list[Json], list[int]]:
             made.append(one)
         kinds.append(made.index(one))
     return made, kinds
-
-
-def _place(result: CellResult, settings: LensSettings | None) -> list[int] | None:
-    """Zoom and focus index of an experiment that is where its name says in the plan."""
-    place = place_of(result.cell)
-    if place is None or settings is None:
-        return None
-    zoom, focus = place
-    if zoom >= len(settings.lfl_mm) or focus >= len(settings.fd_m):
-        return None
-    planned = settings.lfl_mm[zoom], settings.fd_m[focus]
-    for actual, wanted in zip((result.lfl_mm, result.fd_m), planned, strict=True):
-        if actual is not None and not abs(actual - wanted) <= SAME_SETTING * wanted:
-            return None
-    return [zoom, focus]
 
 
 def _picture(picture: FootagePicture) -> list[str]:

@@ -39,6 +39,8 @@ from influx_wrap.run.workspace import Workspace
 
 FEW = 6
 """So many experiments are done before another process has started."""
+OF_ALL_VIEWS = ("batch", "all-views")
+"""Answers that go with the board's bend; a rollout knows of none."""
 PICTURE_WIDTH_PX, JPEG_QUALITY = 560, 60
 PICTURES_BYTES = 1_000_000
 """All small pictures of a page together; with more footage the later ones are left out."""
@@ -89,7 +91,9 @@ def write_report(
             progress(len(shown), len(tasks))
     ordered = [shown[task.cell] for task in tasks]
     cells = _within_budget([one.data for one in ordered])
-    write_run_page(workspace.report, _settings(workspace), [one.record for one in ordered], cells)
+    explorer = workspace.explorer.name if workspace.explorer.exists() else None
+    records = [one.record for one in ordered]
+    write_run_page(workspace.report, _settings(workspace), records, cells, explorer)
     return Written(
         path=workspace.report,
         n_cells=len(cells),
@@ -110,7 +114,7 @@ def used_residuals(
     for index, view in enumerate(result.views):
         valid[index, list(view.corners_removed)] = False
     points = observations.target.points
-    if result.selected == "batch" and result.bow_m is not None:
+    if result.selected in OF_ALL_VIEWS and result.bow_m is not None:
         points = (
             points + np.array([0, 0, 1]) * (bow_basis(points) @ np.array(result.bow_m))[:, None]
         )

@@ -154,8 +154,9 @@ def run_lens(
         stores = {chosen.name: workspace}
         records = calibrate_jobs(todo, stores, processes, listener, cluster)[chosen.name]
         _write_summary(workspace, plan, chosen, seed, records, simulated=folder is None)
-        has_page = _write_page(workspace, folder, processes, listener)
         table, judgements = _write_table(workspace, plan, listener, keep_suspects)
+        # Last, as it links to the page of the table.
+        has_page = _write_page(workspace, folder, processes, listener)
     seconds = time.monotonic() - start
     lens_table = None if table is None else LensTable.of(table)
     return Run(workspace, plan, chosen, records, lens_table, judgements, has_page, seconds)

@@ -1,4 +1,4 @@
-"""``compare``: three recipes on the same simulated cells."""
+"""``compare``: all recipes on the same simulated cells."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Invoke
 
 
-def test_three_recipes(invoke: Invoke, tmp_path: Path) -> None:
+def test_all_recipes(invoke: Invoke, tmp_path: Path) -> None:
     out = tmp_path / "compare"
     command = ("compare", "canon17", "--cells", "z0f9,z7f0", "--rollouts", 2, "--out", out)
     result = invoke(*command)
@@ -21,7 +21,7 @@ def test_three_recipes(invoke: Invoke, tmp_path: Path) -> None:
     }
     drone = [line[:6] for line in lines if line[:1] == ["drone"]]
     assert drone[0] == ["drone", "1", "of", "1", "no", "answer"]
-    assert [line[1] for line in drone[1:]] == ["0", "0"]
+    assert [line[1] for line in drone[1:]] == ["0", "0", "0"]
 
     summary = json.loads((out / "summary.json").read_text())["recipes"]
     assert summary["stock"]["rms_error_over_bound"]["drone"] is None
@@ -48,11 +48,11 @@ def test_three_recipes(invoke: Invoke, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in artefacts}
     again = invoke(*command)
     assert again.exit_code == 0
-    assert "5 results were there already" in again.stderr
+    assert "7 results were there already" in again.stderr
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
-RECIPES = ("stock", "influx", "batch")
+RECIPES = ("stock", "paper", "influx", "batch")
 
 
 def test_all_lenses(invoke: Invoke, tmp_path: Path) -> None:

@@ -87,12 +87,15 @@ def test_output(finished: Path) -> None:
     said = (finished.parent / "stderr").read_text()
     assert f"simulating 3 experiments of canon17 into {finished / 'data'}" in said
     table = (finished.parent / "stdout").read_text()
-    rows = [line.split() for line in table.splitlines() if line[:2] in ("z0", "z1", "z7")]
-    assert [row[0] for row in rows] == list(CELLS)
-    assert rows[0][1:4] == ["17", "13.46", "drone"]
-    assert all(row[-1] == "ok" for row in rows)
+    rows = [line.split() for line in table.splitlines() if line.startswith(CELLS)]
+    assert [row[0] for row in rows[:3]] == list(CELLS)
+    assert rows[0][1:3] == ["17", "13.46"]
+    camera = json.loads(Workspace(finished).result("z0f9").read_text())["intrinsics"]
+    assert float(rows[0][3]) == pytest.approx(camera["fx"], abs=1)
+    assert rows[3][:2] == ["z0f9", "drone"], "errors"
     assert "RMS over board cells" in table
-    assert "RMS over drone cells" in table
+    assert "within 1 sigma, of drone cells" in table
+    assert "Can this lens be used? " in table
     assert "3 cells ok, 0 failed" in table
 
 
@@ -202,7 +205,7 @@ def test_data_with_a_broken_cell(invoke: Invoke, simulated: Path, tmp_path: Path
     assert "4 experiments of canon17" in result.stderr
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith("z")]
     assert [row[0] for row in rows[:4]] == ["z0f9", "z1f9", "z7f0", "z10f9"]
-    assert [row[-1] for row in rows[:4]] == ["failed", "failed", "ok", "ok"]
+    assert [row[-1] == "failed" for row in rows[:4]] == [True, True, False, False]
     assert "z0f9 failed: input: coords_2d.csv, line 1: 2 values instead of 3" in result.stdout
     assert "z1f9 failed: input: this is an experiment of lens premista80" in result.stdout
     assert "2 cells ok, 2 failed" in result.stdout
@@ -239,7 +242,7 @@ def test_data_without_truth_shows_sigmas(invoke: Invoke, simulated: Path, tmp_pa
         path.unlink()
     result = invoke("run", "canon17", "--data", data, "--out", out, "--recipe", "batch")
     assert result.exit_code == 0, result.output
-    assert "± sigma" in result.stdout
+    assert "fx px ± σ" in result.stdout
     assert "bound" not in result.stdout
     assert json.loads((out / "summary.json").read_text())["cells"][0]["error_fx_percent"] is None
     assert (out / "errors.png").exists()

@@ -10,6 +10,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.intrinsics import (
     NAMES,
     Intrinsics,
+    field_of_view_deg,
     fold_radii,
     fold_radius,
     image_centre,
@@ -164,3 +165,38 @@ def test_kernels_agree_with_their_twins(k: tuple[float, ...]) -> None:
     assert valid.mean() > 0.1
     for a, b in (np.moveaxis(unproject(camera, uv)[0], -1, 0), pixel_rays(camera, size)):
         np.testing.assert_allclose(np.stack([a, b], axis=-1), rays, rtol=0, atol=1e-12)
+
+
+def test_field_of_view_of_an_ideal_lens() -> None:
+    """By hand: half of the picture to each side of the principal point."""
+    width, height = 640, 412
+    camera = Intrinsics(500.0, 600.0, 319.5, 205.5)
+    half = math.hypot(width / 2 / 500, height / 2 / 600)
+    expected = [2 * math.degrees(math.atan(tan)) for tan in (320 / 500, 206 / 600, half)]
+    assert field_of_view_deg(camera, (width, height)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("camera", [WIDE, TELE])
+def test_field_of_view_agrees_with_opencv(camera: Intrinsics) -> None:
+    """Of a distorted picture whose principal point is not its centre."""
+    fx, fy, cx, cy, *distortion = camera.array
+    matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
+    right, bottom, x, y = 3423.5, 2201.5, 1711.5, 1100.5
+    ends = [(-0.5, y), (right, y), (x, -0.5), (x, bottom)]
+    ends += [(-0.5, -0.5), (right, bottom), (-0.5, bottom), (right, -0.5)]
+    criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 500, 1e-14)
+    ideal = cv2.undistortPointsIter(
+        np.array(ends)[:, None], matrix, np.array(distortion), np.eye(3), np.eye(3), criteria
+    )[:, 0]
+    rays = np.column_stack([ideal, np.ones(8)])
+    rays /= np.linalg.norm(rays, axis=1)[:, None]
+    across, down, *diagonals = np.degrees(np.arccos((rays[::2] * rays[1::2]).sum(axis=1)))
+    expected = [across, down, max(diagonals)]
+    assert field_of_view_deg(camera, (3424, 2202)) == pytest.approx(expected, rel=1e-8)
+
+
+def test_field_of_view_where_the_distortion_folds() -> None:
+    across, down, diagonal = field_of_view_deg(Intrinsics(400, 400, 319.5, 205.5, -0.5), (640, 412))
+    assert math.isnan(across)
+    assert math.isnan(diagonal)
+    assert down > 0

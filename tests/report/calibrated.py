@@ -19,14 +19,24 @@ from influx_wrap.model.experiment import Setting
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
-from influx_wrap.model.result import Failure
+from influx_wrap.model.result import Assessment, Failure
+from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.target import PointCloud
 from influx_wrap.plan import make_plan
 from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene, opencv_project
 
-INFLUX = override(RECIPES["influx"], {"rollouts": "8", "min_views_outlier": "3"})
+FEW = {"rollouts": "8", "min_views_outlier": "3"}
+INFLUX, PAPER = (override(RECIPES[name], FEW) for name in ("influx", "paper"))
 NASTY = "<script>alert(1)<script> & #2"
+CARE = Assessment(
+    "usable with care", ("no corner lies <i>upper left</i>",), ("the board upper left",)
+)
+BAD = Assessment("do not use", ("residuals follow the radius",), ("the board upper left",))
+VERDICTS = {"z0f1": CARE, "z1f1": BAD, "z0f9": CARE, "z1f9": None}
+"""Others are good."""
+TYPED = Suspicion("lfl_mm", 25.5, 50.0, "mm", "lfl_mm is 50 mm, the pictures say 25.5 mm")
+SUSPECT = "z1f0"
 FILES = (files.EXPERIMENT, files.TARGET, files.COORDS, files.SUCCESSES)
 
 
@@ -49,13 +59,13 @@ BENT = board_scene(12, 10, bow_m=(1.5e-3, 0.0, 0.0)).observations
 FLIGHT, EXACT_FLIGHT = flight(0.01), flight(None)
 
 EXPERIMENTS: dict[str, tuple[Observations, Recipe, str]] = {
-    "z0f0": (BOARD, INFLUX, "400x300"),
+    "z0f0": (BOARD, PAPER, "400x300"),
     "z0f1": (BENT, RECIPES["batch"], "800x600"),
-    "z1f0": (BOARD, replace(INFLUX, fallback_percent=1e-6), "400x300"),
+    "z1f0": (BOARD, replace(PAPER, fallback_percent=1e-6), "400x300"),
     "z1f1": (BOARD, RECIPES["stock"], "800x600"),
     "z0f9": (FLIGHT, RECIPES["batch"], "drone"),
     "z1f9": (EXACT_FLIGHT, INFLUX, "drone"),
-    NASTY: (BOARD, RECIPES["batch"], "800x600"),
+    NASTY: (BENT, INFLUX, "800x600"),
 }
 
 
@@ -78,12 +88,14 @@ def write_run(root: Path, cells: tuple[str, ...], *, failed: tuple[str, ...] = (
         folder = workspace.data(name)
         write_experiment(folder, setting, camera, "canon17", observations, None)
         answer = calibrate(observations, recipe, focal_px=1100.0, seed=3)
+        answer = replace(answer, assessment=VERDICTS.get(name, Assessment("good")))
         bound = dict(zip(NAMES, (0.8 * answer.sigma).tolist(), strict=True))
         truth = CellTruth(CAMERA, bound) if name in settings else None
         inputs = {file: file_hash(folder / file) for file in FILES}
         made = provenance(recipe=recipe.as_dict(), seed=3, inputs=inputs)
         cell = CellSetting(name, "canon17", camera.name, target, lfl_mm, fd_m)
-        workspace.save(CellRecord(cell, truth, answer, made))
+        suspicions = (TYPED,) if name == SUSPECT else ()
+        workspace.save(CellRecord(cell, truth, answer, made, suspicions))
     for name in failed:
         failure = Failure("pose", f"no pose fits view 7 of {name}", "Leave the view out.")
         made = provenance(recipe=INFLUX.as_dict(), seed=3, inputs=dict.fromkeys(FILES))

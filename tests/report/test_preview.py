@@ -19,7 +19,6 @@ from influx_wrap.report.preview import (
     FrameNote,
     Standing,
     draw_note,
-    field_of_view_deg,
     scaled,
     undistortion_grid,
 )
@@ -126,23 +125,6 @@ def test_scaled_as_pixels_are() -> None:
     assert (camera.cx, camera.cy) == pytest.approx(found, abs=2e-3)
     assert (camera.fx, camera.fy) == pytest.approx((400 * 256 / 640, 500 * 166 / 412))
     assert (camera.k1, camera.k2, camera.p1, camera.p2) == (0.1, 0.2, 0.3, 0.4)
-
-
-def test_field_of_view() -> None:
-    plain = Intrinsics(500, 600, 319.5, 205.5)
-    expected = [
-        2 * math.degrees(math.atan(n / 2 / f)) for n, f in zip(SIZE, (500, 600), strict=True)
-    ]
-    assert field_of_view_deg(plain, SIZE) == pytest.approx(expected)
-    middle = (SIZE[1] - 1) / 2
-    ends = np.array([[-0.5, middle], [SIZE[0] - 0.5, middle]])
-    ideal = (undistorted(BARREL, ends) - (BARREL.cx, BARREL.cy)) / (BARREL.fx, BARREL.fy)
-    left, right = (np.append(ray, 1) / np.linalg.norm(np.append(ray, 1)) for ray in ideal)
-    across = math.degrees(math.acos(float(left @ right)))
-    assert field_of_view_deg(BARREL, SIZE)[0] == pytest.approx(across, rel=1e-6)
-    across, down = field_of_view_deg(FOLDED, SIZE)
-    assert math.isnan(across)
-    assert down > 0
 
 
 def picture(grey: int) -> np.ndarray:

@@ -21,10 +21,9 @@ from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult
 from influx_wrap.formats.files import read_json, write_json
-from influx_wrap.formats.influx import LensSettings
 from influx_wrap.formats.poses import read_poses
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.intrinsics import NAMES, Intrinsics, unproject
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, field_of_view_deg, unproject
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, ResidualStatistics, RolloutReport
 from influx_wrap.report import run_page
@@ -34,7 +33,7 @@ from influx_wrap.run.page import used_residuals, write_report
 from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, opencv_project
 from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
-from tests.report.calibrated import EXPERIMENTS, NASTY, write_run
+from tests.report.calibrated import EXPERIMENTS, NASTY, TYPED, write_run
 
 CELLS = tuple(EXPERIMENTS)
 FAILED = ("z2f0", "no such cell")
@@ -91,6 +90,8 @@ def test_kinds(run: Workspace) -> None:
     """The experiments of these tests are what they are meant to be."""
     assert isinstance(record_of(run, "z0f0")["selected"], int)
     assert record_of(run, "z1f0")["selected"] == "initialization"
+    assert record_of(run, NASTY)["selected"] == "all-views"
+    assert abs(record_of(run, NASTY)["bow_m"][0]) > 1e-3
     assert abs(record_of(run, "z0f1")["bow_m"][0]) > 1e-3
     assert record_of(run, "z0f0")["views"]["corners_removed"] > 0
 
@@ -266,13 +267,28 @@ def test_the_page_has_the_numbers_of_the_records(run: Workspace) -> None:
     assert [cell["name"] for cell in data["cells"]] == sorted(
         [*CELLS, *FAILED], key=run_report.by_number
     )
-    assert data["facts"][0] == "9 experiments: 7 ok, 2 failed."
+    answer = data["answer"]
+    assert answer["facts"][0] == "9 experiments: 7 ok, 2 failed."
+    assert answer["usability"] == (
+        "Not everywhere: do not use it at 4 of 9 settings, with care at 2 others, not judged at 1."
+    )
+    assert answer["verdicts"] == [
+        ["good", 2], ["usable with care", 2], ["do not use", 1], ["suspect", 1], ["failed", 2],
+        ["not judged", 1],
+    ]  # fmt: skip
+    assert answer["filmNext"] == [["the board upper left", ["z0f1", "z0f9", "z1f1"]]]
     for name in CELLS:
         shown, record = cells(run)[name], record_of(run, name)
         result = CellResult.of(CellRecord.from_dict(record))
         assert shown["intrinsics"] == [record["intrinsics"][key] for key in NAMES]
         assert shown["sigma"] == [record["sigma"][key] for key in NAMES]
         assert shown["values"]["sigma"] == result.sigma_percent("fx")
+        camera = CalibrationResult.from_dict(record)
+        assert shown["fieldOfView"] == list(field_of_view_deg(camera.intrinsics, camera.image_size))
+        assert (shown["verdict"], shown["because"]) == (
+            result.verdict,
+            [] if result.assessment is None else list(result.assessment.reasons),
+        )
         error = result.error_percent("fx")
         assert shown["values"]["error"] == (None if name == NASTY else abs(error or 0))
         assert (shown["truth"] is None) == (name == NASTY)
@@ -283,29 +299,21 @@ def test_the_page_has_the_numbers_of_the_records(run: Workspace) -> None:
         assert len(json.dumps(shown, separators=(",", ":"))) < 30_000
         recipe = data["made"][shown["made"]]["recipe"]
         assert recipe == record["provenance"]["recipe"]
-    assert len(data["made"]) == 4, "each recipe once"
+    assert len(data["made"]) == 5, "each recipe once"
     failed = cells(run)["z2f0"]
     assert failed["reason"] == "no pose fits view 7 of z2f0"
     assert failed["advice"] == "Leave the view out."
 
 
 def test_places(run: Workspace) -> None:
+    data = content(run.report)
     places = {name: cell["place"] for name, cell in cells(run).items()}
-    assert places["z1f9"] == [1, 9]
+    assert data["lfl"] == [[17.0, "z0"], [18.0, "z1"], [20.0, "z2"], [33.3, ""]]
+    assert [name for _, name in data["fd"]] == ["f0", "f1", "", "f9"], "4.4 m is no 4.5 m"
+    assert places["z1f9"] == [1, 3]
     assert places["z2f0"] == [2, 0], "its setting is not known, its name is"
-    assert places[NASTY] is None
+    assert places[NASTY] == [3, 2], "by its setting, as its name says nothing"
     assert places["no such cell"] is None
-    settings = LensSettings((20.0, 30.0), (1.0, 2.0), ())
-    base = CellResult("z1f1", 30.4, 2.0, None, "x", None, None, None, None, None)
-    assert run_page._place(base, settings) == [1, 1]
-    for other in (
-        {"lfl_mm": 33.0},
-        {"fd_m": float("inf")},
-        {"cell": "z2f0"},
-        {"cell": "z1f1b"},
-    ):
-        assert run_page._place(CellResult(**{**base.__dict__, **other}), settings) is None
-    assert run_page._place(base, None) is None
 
 
 def test_one_file_with_all_in_it(run: Workspace) -> None:
@@ -395,9 +403,20 @@ def test_a_worker_that_dies_costs_the_corners_of_its_experiment(
 
 
 def test_without_a_plan(copy: Workspace) -> None:
+    """By their own settings; those of failed ones are not known."""
     copy.plan.unlink()
     write_report(copy, None)
-    assert all(cell["place"] is None for cell in cells(copy).values())
+    data = content(copy.report)
+    assert data["lfl"] == [[17.0, ""], [18.0, ""], [33.3, ""]]
+    without = [cell["name"] for cell in data["cells"] if cell["place"] is None]
+    assert sorted(without) == sorted(FAILED)
+
+
+def test_the_explorer_is_linked_if_it_is_there(copy: Workspace) -> None:
+    assert content(copy.report)["explorer"] is None
+    copy.explorer.write_text("")
+    write_report(copy, None)
+    assert content(copy.report)["explorer"] == "explorer.html"
 
 
 def test_no_run(tmp_path: Path, copy: Workspace) -> None:
@@ -470,23 +489,40 @@ def test_in_a_browser(run: Workspace) -> None:
         assert tab.inner_text("h1") == "canon17 on arri-alexa-mini"
         assert "9 experiments: 7 ok, 2 failed." in tab.inner_text("#facts")
 
-        # Failures first
-        failed = tab.locator("#failed li")
-        assert failed.count() == 2
-        assert "no pose fits view 7 of z2f0." in failed.nth(1).inner_text()
-        assert "Try: Leave the view out." in failed.nth(1).inner_text()
+        # The answer first, and why it is not simply yes
+        assert tab.inner_text("#usability").startswith("Not everywhere: do not use it at 4 of 9")
+        assert "1 suspect" in tab.inner_text("#counts")
         order = tab.eval_on_selector_all("#overview > section", "(all) => all.map((s) => s.id)")
-        assert order[:3] == ["/failures", "/grid", "/others"]
+        assert order == ["", "/grid", "/not-good", "/film-next", "/intrinsics", "/made"]
+        bad = tab.locator("#bad li")
+        assert bad.count() == 4
+        assert TYPED.sentence in bad.nth(0).inner_text()
+        assert "Because residuals follow the radius." in bad.nth(1).inner_text()
+        assert "no pose fits view 7 of z2f0." in bad.nth(3).inner_text()
+        assert "Try: Leave the view out." in bad.nth(3).inner_text()
+        assert tab.locator("#care li").count() == 3
+        assert "Warning: " in tab.locator("#care li", has_text="alert").inner_text()
+        assert "no corner lies <i>upper left</i>." in tab.inner_text("#care")
+        assert tab.locator("#film-next a").all_inner_texts() == ["z0f1", "z0f9", "z1f1"]
+        assert tab.locator("#explorer").count() == 0
 
         # The grid and its quantities
-        assert tab.locator("#plane .cell").count() == 7
-        assert tab.locator("#plane .cell.failed").count() == 1
+        assert tab.locator("#plane .cell").count() == 8
+        assert tab.locator("#plane .cell.is-failed").count() == 1
+        assert "do not use" in tab.inner_text("[data-cell='z1f1']")
+        tab.select_option("#quantity", "error")
         error = cells(run)["z0f0"]["values"]["error"]
         value = tab.locator("[data-cell='z0f0'] .number")
         assert float(value.get_attribute("data-value")) == error
         tab.select_option("#quantity", "views")
         assert tab.locator("[data-cell='z0f9'] .number").get_attribute("data-value") == "1"
         assert "no such cell" in tab.inner_text("#list")
+        rows = tab.locator("#list tbody tr")
+        assert rows.count() == 9
+        fx = rows.filter(has_text="z0f0").locator("td").nth(3).get_attribute("data-value")
+        assert float(fx) == record_of(run, "z0f0")["intrinsics"]["fx"]
+        assert "\u00b0 \u00d7 " in rows.filter(has_text="z0f0").inner_text()
+        tab.select_option("#quantity", "verdict")
         tab.locator("#plane .cell").first.focus()
         assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f0"
         for key, reached in (
@@ -533,6 +569,8 @@ def test_in_a_browser(run: Workspace) -> None:
         tab.locator("body").press("n")
         arrives(tab, "z0f1")
         assert "bent by" in tab.inner_text("#said")
+        assert "over the diagonal" in tab.inner_text("#said")
+        assert "usable with care" in tab.inner_text("#judged")
         assert not tab.is_visible("#rollouts1"), "a batch has none"
         tab.click("#next")
         arrives(tab, "z0f9")
@@ -548,7 +586,7 @@ def test_in_a_browser(run: Workspace) -> None:
         tab.keyboard.press("Escape")
         tab.wait_for_selector("#overview", state="visible")
         assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f1"
-        tab.locator("#failed a").first.click()
+        tab.locator("#bad a", has_text="no such cell").click()
         arrives(tab, "no such cell")
         assert not tab.is_visible("#answer")
         assert "Leave the view out" in tab.inner_text("#notices")
@@ -557,6 +595,8 @@ def test_in_a_browser(run: Workspace) -> None:
         tab.locator("#list a", has_text="alert").click()
         arrives(tab, NASTY)
         assert tab.locator("#intrinsics thead th").count() == 3, "no truth, no errors"
+        assert "all views that the rollouts trust" in tab.inner_text("#said")
+        assert "all views that they trust" in tab.inner_text("#rollouts1")
 
 
 @pytest.mark.system
@@ -571,6 +611,62 @@ def test_accessible(run: Workspace, dark: bool, width: int) -> None:
             check_accessible(tab)
 
 
+CUT = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVisibility()
+  && !e.closest(".said, .figure, select") && getComputedStyle(e).overflowX !== "visible")
+  .map((e) => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.system
+def test_a_printed_page_has_everything(run: Workspace, tmp_path: Path) -> None:
+    """The text of the PDF that a browser prints."""
+    pdfium = pytest.importorskip("pypdfium2")
+    with open_page(run.report, dark=True) as tab:
+        tab.pdf(path=tmp_path / "report.pdf", format="A4")
+    pages = pdfium.PdfDocument(tmp_path / "report.pdf")
+    text = "".join("".join(page.get_textpage().get_text_range() for page in pages).split())
+    for words in ("9 experiments: 7 ok", "no corner lies <i>upper left</i>.", "max_restarts"):
+        assert words.replace(" ", "") in text, words
+    for name in cells(run):
+        assert text.count(name.replace(" ", "")) >= 1, name
+    for record in (record_of(run, name) for name in CELLS):
+        assert f"{record['intrinsics']['fx']:.6g}"[:5] in text
+
+
+@pytest.mark.system
+def test_on_paper(run: Workspace) -> None:
+    """From a dark screen: everything light, unfolded and uncut, and all figures drawn."""
+    with open_page(run.report, dark=True) as tab:
+        folded = tab.locator("details:not([open])").count()
+        assert folded > 0
+        tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        tab.emulate_media(media="print", color_scheme="dark")
+        assert tab.locator("details:not([open])").count() == 0
+        assert tab.evaluate(CUT) == []
+        colours = "() => ['body', '.cell'].map((s) => getComputedStyle(document.querySelector(s))"
+        assert tab.evaluate(f"{colours}.backgroundColor)")[0] == "rgb(255, 255, 255)"
+        assert tab.evaluate(f"{colours}.printColorAdjust)")[1] == "exact"
+        tab.set_viewport_size({"width": 700, "height": 990})
+        wide = "() => [document.documentElement.scrollWidth, innerWidth]"
+        wanted, room = tab.evaluate(wide)
+        assert wanted <= room
+        tab.emulate_media(media="screen", color_scheme="dark")
+        tab.evaluate("() => dispatchEvent(new Event('afterprint'))")
+        assert tab.locator("details:not([open])").count() == folded
+        tab.set_viewport_size({"width": 1200, "height": 900})
+        tab.evaluate("() => { location.hash = 'z0f0'; }")
+        arrives(tab, "z0f0")
+        tab.wait_for_function(
+            "() => drawings.every(({ section, chart }) => section.hidden || chart?.view)"
+        )
+        widths = tab.evaluate("() => [...charts].map(({ element }) => element.clientWidth)")
+        tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        zooms = tab.evaluate("() => [...charts].map(({ element }) => Number(element.style.zoom))")
+        printed = [width * zoom for width, zoom in zip(widths, zooms, strict=True)]
+        assert max(printed) <= 330, "two beside each other on A4"
+        labels = "() => [...charts].map(({ figure }) => figure.xaxes[0].major_label_text_color)"
+        assert set(tab.evaluate(labels)) == {"#66707a"}, "as on a light screen"
+
+
 @pytest.mark.system
 def test_other_runs_in_a_browser(tmp_path: Path) -> None:
     """Nothing but failures, one experiment, and one whose files are gone."""
@@ -582,7 +678,8 @@ def test_other_runs_in_a_browser(tmp_path: Path) -> None:
         tab.wait_for_function("() => location.hash === '#/made'")
         assert tab.is_visible("#overview"), "an experiment of this name has another address"
         assert not tab.is_visible("#quantity")
-        assert tab.locator("#plane .cell.failed").count() == 2
+        assert tab.locator("#plane .cell.is-failed").count() == 2
+        assert tab.inner_text("#usability") == "No: there is no setting with intrinsics to use."
         tab.locator("#plane .cell").first.click()
         arrives(tab, "z0f0")
         assert "no pose fits" in tab.inner_text("#notices")
@@ -593,7 +690,9 @@ def test_other_runs_in_a_browser(tmp_path: Path) -> None:
     with open_page(one.report) as tab:
         assert "1 experiment: 1 ok, 0 failed." in tab.inner_text("#facts")
         assert "error" not in tab.inner_text("#quantity")
-        assert not tab.is_visible("[id='/grid']")
+        assert tab.inner_text("#usability") == "Yes."
+        assert tab.locator("#bad li").count() == 0
+        assert tab.locator("#plane .cell").count() == 1, "by its setting"
         tab.locator("#list a").click()
         arrives(tab, NASTY)
         assert "not here" in tab.inner_text("#notices")

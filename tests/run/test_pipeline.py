@@ -44,7 +44,7 @@ def test_a_run_and_what_is_heard_of_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert run.totals["ok"] == 2
     assert run.title == "canon17 on arri-alexa-mini, recipe batch"
     assert all(path.exists() for path in run.written)
-    assert heard.works == ["calibrating", "report", "the lens's table, its figures and its page"]
+    assert heard.works == ["calibrating", "the lens's table, its figures and its page", "report"]
     assert heard.last == (2, 2)
     assert {one.cell for one in heard.outcomes} == {"z0f9", "z1f9"}
     for name, record in run.records.items():

@@ -1,5 +1,8 @@
-// All experiments: the failed ones, the grid, and those that have no place in it.
+// All experiments: whether the lens can be used, the grid, what is not good, and all intrinsics.
 
+const VERDICT = "verdict";
+const FEW_WITH_CARE = 5;
+const SHORT = { "usable with care": "care" };
 const QUANTITIES = [
   { key: "error", label: "|error of fx|", unit: " %" },
   { key: "overBound", label: "|error of fx| / bound", unit: "" },
@@ -7,6 +10,8 @@ const QUANTITIES = [
   { key: "projection", label: "projection uncertainty, median", unit: " px" },
   { key: "rms", label: "RMS of the residuals", unit: " px" },
   { key: "views", label: "views used", unit: "", counts: true },
+  { key: "fx", label: "fx", unit: " px", neutral: true },
+  { key: "view", label: "horizontal field of view", unit: "\u00b0", neutral: true },
 ].filter(({ key }) => data.cells.some((cell) => cell.ok && cell.values[key] !== null));
 
 // Text that can be read on a colour: whichever of black and white is further from it.
@@ -21,7 +26,7 @@ function scaleOf(quantity) {
     .filter((value) => value !== null);
   const bend = quantity.counts ? (value) => value : (value) => Math.log(Math.max(value, 1e-12));
   const low = Math.min(...values), high = Math.max(...values);
-  const colours = ramp(quantity.counts ? "value" : "error");
+  const colours = ramp(quantity.counts || quantity.neutral ? "value" : "error");
   const colour = (value) => {
     const share = high > low ? (bend(value) - bend(low)) / (bend(high) - bend(low)) : 0;
     return shade(colours, share);
@@ -29,13 +34,24 @@ function scaleOf(quantity) {
   return { low, high, colours, colour };
 }
 
-function worded(value, { counts }) { return counts ? `${value}` : short(value, 2); }
+function worded(value, { counts, neutral }) {
+  return counts ? `${value}` : short(value, neutral ? 4 : 2);
+}
 
-function titleOf({ label, unit }) { return unit ? `${label},${unit}` : label; }
+function titleOf({ label, unit }) {
+  return unit ? `${label}${unit.startsWith(" ") ? "," : ", in"}${unit.padStart(2)}` : label;
+}
+
+// "usable with care" as a class of the style sheet: "is-usable-with-care".
+const classOf = (verdict) => `is-${verdict.replaceAll(" ", "-")}`;
+
+function badge(verdict, text = verdict) {
+  return make("span", { class: `badge ${classOf(verdict)}` }, text);
+}
 
 function cellLink(cell) {
-  return make("a", { class: cell.ok ? "cell" : "cell failed", href: addressOf(cell.name),
-    "data-cell": cell.name }, make("span", { class: "number" }),
+  return make("a", { class: `cell ${classOf(cell.verdict)}`, href: addressOf(cell.name),
+    title: cell.name, "data-cell": cell.name }, make("span", { class: "number" }),
   make("small", {}, cell.target ?? ""));
 }
 
@@ -44,29 +60,26 @@ function paintCells() {
   const scale = quantity && scaleOf(quantity);
   for (const link of document.querySelectorAll(".cell")) {
     const cell = cells.get(link.dataset.cell);
-    const said = `${cell.name}, ${setting(cell)}, `;
-    const value = link.firstChild;
-    if (!cell.ok) {
-      value.replaceChildren(make("span", { class: "said" }, said), "failed");
-      continue;
-    }
-    const known = cell.values[quantity.key] !== null;
-    value.replaceChildren(make("span", { class: "said" }, said, `${quantity.label} `),
-      known ? worded(cell.values[quantity.key], quantity) : NONE,
-      make("span", { class: "said" }, `${quantity.unit}, `));
-    value.dataset.value = cell.values[quantity.key];
+    const said = make("span", { class: "said" }, `${cell.name}, ${setting(cell)}, `);
+    const value = link.firstChild, known = cell.ok && quantity && cell.values[quantity.key] !== null;
+    link.classList.toggle("by-verdict", !known);
     const colour = known ? scale.colour(cell.values[quantity.key]) : null;
     link.style.background = colour ?? "";
     link.style.color = colour ? inkOn(colour) : "";
+    if (!known) {
+      delete value.dataset.value;
+      value.replaceChildren(said, cell.ok && quantity ? NONE : SHORT[cell.verdict] ?? cell.verdict);
+      continue;
+    }
+    value.dataset.value = cell.values[quantity.key];
+    said.append(`${quantity.label} `);
+    value.replaceChildren(said, worded(cell.values[quantity.key], quantity),
+      make("span", { class: "said" }, `${quantity.unit}, `));
   }
-  for (const holder of document.querySelectorAll("[data-listed]")) {
-    const cell = cells.get(holder.dataset.listed);
-    const value = cell.ok ? cell.values[quantity.key] : null;
-    holder.textContent = value === null ? "" : worded(value, quantity);
+  if (!quantity) {
+    byId("scale").replaceChildren();
+    return;
   }
-  const heading = byId("list-quantity");
-  if (heading && quantity) heading.textContent = titleOf(quantity);
-  if (!quantity) return;
   const bar = make("span", { class: "bar", "aria-hidden": "true" });
   const stops = [0, 64, 128, 191, 255].map((k) => scale.colours[k]);
   bar.style.background = `linear-gradient(to right, ${stops.join(",")})`;
@@ -75,40 +88,48 @@ function paintCells() {
     `${ends[1]}${quantity.unit}`);
 }
 
-// A grid of places [zoom, focus], without rows and columns in which there is nothing.
+// A grid of places [column, row]; more than one experiment may have the same.
 function buildPlane(placed) {
-  const zooms = data.lfl_mm.map((_, k) => k).filter((k) => placed.some((c) => c.place[0] === k));
-  const focuses = data.fd_m.map((_, k) => k).filter((k) => placed.some((c) => c.place[1] === k));
-  const at = new Map(placed.map((cell) => [cell.place.join(), cell]));
-  const rows = focuses.map((focus) => make("tr", {},
-    header("row", `${metres(data.fd_m[focus])} m`, make("small", {}, `f${focus}`)),
-    ...zooms.map((zoom) => {
-      const cell = at.get(`${zoom},${focus}`);
-      return make("td", {}, cell ? cellLink(cell) : make("span", { class: "nothing" }, NONE));
+  const at = new Map();
+  for (const cell of placed) {
+    at.set(cell.place.join(), [...at.get(cell.place.join()) ?? [], cell]);
+  }
+  const rows = data.fd.map(([fd, name], row) => make("tr", {},
+    header("row", fd === "inf" ? metres(fd) : `${metres(fd)} m`, make("small", {}, name)),
+    ...data.lfl.map((_, column) => {
+      const here = at.get(`${column},${row}`);
+      return make("td", {}, ...here ? here.map(cellLink) : [make("span", { class: "nothing" }, NONE)]);
     })));
   fill(byId("plane"), [header("col", "FD", make("span", { class: "said" }, " and LFL")),
-    ...zooms.map((zoom) => header("col", `${Number(data.lfl_mm[zoom].toFixed(2))} mm`,
-      make("small", {}, `z${zoom}`)))], rows);
-  byId("plane").style.minWidth = `${5.5 + 4.8 * zooms.length}rem`;
-  byId("plane").style.width = zooms.length < 6 ? "auto" : "";
+    ...data.lfl.map(([lfl, name]) => header("col", `${Number(lfl.toFixed(2))} mm`,
+      make("small", {}, name)))], rows);
+  byId("plane").style.setProperty("--columns", data.lfl.length);
   byId("plane").prepend(make("caption", { class: "said" },
     "Experiments by focus distance and lens focal length"));
-  const links = [...byId("plane").querySelectorAll(".cell")];
-  links.forEach((link, k) => { link.tabIndex = k ? -1 : 0; });
+  moveByArrows([...byId("plane").querySelectorAll(".cell")], at);
+}
+
+// One stop for Tab; the arrows go from there. Second experiments of a place are stops of their own.
+function moveByArrows(links, at) {
+  const isFirst = (link) => {
+    const cell = cells.get(link.dataset.cell);
+    return at.get(cell.place.join())[0] === cell;
+  };
+  const firsts = links.filter(isFirst);
+  firsts.forEach((link, k) => { link.tabIndex = k ? -1 : 0; });
   byId("plane").addEventListener("focusin", ({ target: link }) => {
-    if (!link.matches(".cell")) return;
-    for (const other of links) other.tabIndex = other === link ? 0 : -1;
+    if (!firsts.includes(link)) return;
+    for (const other of firsts) other.tabIndex = other === link ? 0 : -1;
   });
   byId("plane").addEventListener("keydown", (event) => {
     const step = arrowOf(event), cell = cells.get(event.target.dataset.cell);
     if (!step || !cell) return;
     event.preventDefault();
-    const [dz, df] = step;
-    let [zoom, focus] = cell.place;
-    while (zoom >= 0 && focus >= 0 && zoom < data.lfl_mm.length && focus < data.fd_m.length) {
-      zoom += dz;
-      focus += df;
-      const next = at.get(`${zoom},${focus}`);
+    let [column, row] = cell.place;
+    while (column >= 0 && row >= 0 && column < data.lfl.length && row < data.fd.length) {
+      column += step[0];
+      row += step[1];
+      const next = at.get(`${column},${row}`)?.[0];
       if (next) {
         links.find((link) => link.dataset.cell === next.name).focus();
         return;
@@ -117,31 +138,47 @@ function buildPlane(placed) {
   });
 }
 
-function buildList(listed, alone) {
-  byId("others-title").textContent = alone ? "Experiments" : "Experiments outside the plan";
-  const head = ["experiment", "LFL (mm)", "FD (m)", "target", "status"].map((text, k) => {
-    const cell = header("col", text);
-    if (!k || k > 2) cell.className = "left";
-    return cell;
-  });
-  if (QUANTITIES.length) head.push(make("th", { scope: "col", id: "list-quantity" }));
-  fill(byId("list"), head, listed.map((cell) => {
-    const row = make("tr", {},
-      make("th", { scope: "row", class: "left" }, make("a", { href: addressOf(cell.name) }, cell.name)),
-      number(cell.lfl_mm, cell.lfl_mm === null ? "" : `${Number(cell.lfl_mm.toFixed(2))}`, "td"),
-      number(cell.fd_m, cell.fd_m === null ? "" : metres(cell.fd_m), "td"),
-      make("td", { class: "left" }, cell.target ?? ""),
-      make("td", { class: "left" }, cell.ok ? "ok" : "failed"));
-    if (QUANTITIES.length) row.append(make("td", { class: "number", "data-listed": cell.name }));
-    return row;
-  }));
+function withSigma(cell, k) {
+  if (!cell.ok) return make("td", {}, "");
+  const digits = Math.min(decimals(cell.sigma[k]), 2);
+  return number(cell.intrinsics[k], `${fixed(cell.intrinsics[k], digits)} \u00b1 `
+    + fixed(cell.sigma[k], digits), "td");
 }
 
-function failure(cell) {
-  return make("li", { class: "card failure" },
+function buildList() {
+  const head = ["experiment", "LFL (mm)", "FD (m)", "target", "fx (px)", "cx (px)", "cy (px)",
+    "field of view", "verdict"].map((text) => header("col", text));
+  for (const k of [0, 3, 8]) head[k].className = "left";
+  const [cx, cy] = ["cx", "cy"].map((name) => data.names.indexOf(name));
+  fill(byId("list"), head, data.cells.map((cell) => make("tr", {},
+    make("th", { scope: "row", class: "left" },
+      make("a", { href: addressOf(cell.name) }, cell.name)),
+    number(cell.lfl_mm, cell.lfl_mm === null ? "" : `${Number(cell.lfl_mm.toFixed(2))}`, "td"),
+    number(cell.fd_m, cell.fd_m === null ? "" : metres(cell.fd_m), "td"),
+    make("td", { class: "left" }, cell.target ?? ""),
+    ...[0, cx, cy].map((k) => withSigma(cell, k)),
+    make("td", { class: "number" }, cell.ok ? fieldOfViewWords(cell, 1) : ""),
+    make("td", { class: "left" }, badge(cell.verdict, SHORT[cell.verdict] ?? cell.verdict)))));
+}
+
+function listed(cell, ...words) {
+  return make("li", { class: `card notice ${classOf(cell.verdict)}` },
     make("a", { href: addressOf(cell.name) }, cell.name), " ",
-    make("span", { class: "where" }, `${setting(cell)}, ${target(cell)}`),
-    ...failureWords(cell));
+    make("span", { class: "where" }, `${setting(cell)}, ${target(cell)}`), " ",
+    badge(cell.verdict), ...words);
+}
+
+function verdictWords(cell) {
+  const words = cell.suspicions.map((text) => make("p", {}, make("strong", {}, "Check what was typed: "),
+    sentence(text)));
+  if (cell.because.length) words.push(make("p", {}, sentence(`Because ${cell.because.join("; ")}`)));
+  if (cell.filmNext.length) {
+    words.push(make("p", {}, make("strong", {}, "Film next: "), sentence(cell.filmNext.join("; "))));
+  }
+  for (const text of cell.warnings ?? []) {
+    words.push(make("p", {}, make("strong", {}, "Warning: "), sentence(text)));
+  }
+  return words;
 }
 
 function failureWords(cell) {
@@ -181,33 +218,69 @@ function recipeWords() {
   return listed && `Recipes ${listed}.`;
 }
 
+function buildNotGood() {
+  const worst = ["suspect", "do not use", "failed"];
+  const bad = data.cells.filter(({ verdict }) => worst.includes(verdict));
+  bad.sort((one, other) => worst.indexOf(one.verdict) - worst.indexOf(other.verdict));
+  byId("bad").append(...bad.map((cell) => listed(cell,
+    ...cell.ok ? [] : failureWords(cell), ...verdictWords(cell))));
+  const care = data.cells.filter(({ verdict, suspicions, warnings }) => !worst.includes(verdict)
+    && (verdict === "usable with care" || suspicions.length || warnings?.length));
+  byId("care").hidden = !care.length;
+  byId("care").open = care.length <= FEW_WITH_CARE;
+  byId("care").querySelector("summary").textContent = `${plural(care.length, "experiment")} to be `
+    + "used with care, or with a warning";
+  byId("care").querySelector("ol").append(...care.map((cell) => listed(cell, ...verdictWords(cell))));
+  byId("/not-good").hidden = !bad.length && !care.length;
+  return bad.length + care.length;
+}
+
+function buildFilmNext() {
+  byId("/film-next").hidden = !data.answer.filmNext.length;
+  byId("film-next").append(...data.answer.filmNext.map(([text, names]) => make("li", {},
+    `${text} (`, ...names.flatMap((name, k) => [...k ? [", "] : [],
+      make("a", { href: addressOf(name) }, name)]), ")")));
+}
+
 function buildOverview() {
   byId("title").textContent = data.camera ? `${data.lens} on ${data.camera}` : data.lens;
-  const facts = [data.facts[0], recipeWords(), ...data.facts.slice(1)].filter(Boolean);
+  byId("usability").textContent = data.answer.usability;
+  byId("counts").append(...data.answer.verdicts.map(([verdict, n]) => make("li", {},
+    badge(verdict, `${n} ${verdict}`))));
+  const [first, ...others] = data.answer.facts;
+  const facts = [first, recipeWords(), ...others].filter(Boolean);
   byId("facts").replaceChildren(...facts.map((text) => make("li", { class: "number" }, text)));
-  const failed = data.cells.filter((cell) => !cell.ok);
   const placed = data.cells.filter((cell) => cell.place);
-  const listed = data.cells.filter((cell) => !cell.place);
+  byId("quantity").add(new Option("verdict", VERDICT));
   for (const quantity of QUANTITIES) {
     byId("quantity").add(new Option(titleOf(quantity), quantity.key));
   }
-  if (failed.length) byId("failed").append(...failed.map(failure));
-  if (placed.length) buildPlane(placed);
-  if (listed.length) buildList(listed, !placed.length);
-  for (const [id, wanted] of [["/failures", failed], ["/grid", placed], ["/others", listed]]) {
-    byId(id).hidden = !wanted.length;
+  if (data.cells.every(({ verdict }) => ["failed", "not judged"].includes(verdict))) {
+    byId("quantity").value = QUANTITIES[0]?.key ?? VERDICT;
   }
+  if (placed.length) buildPlane(placed);
+  byId("/grid").hidden = !placed.length;
+  const lost = data.cells.length - placed.length;
+  if (lost) byId("unplaced").textContent = `${plural(lost, "experiment")} without a known setting: see `
+    + "the list below.";
+  const notGood = buildNotGood();
+  buildFilmNext();
+  buildList();
   byId("choose").hidden = !QUANTITIES.length;
-  if (!placed.length && QUANTITIES.length) byId("others-title").after(byId("choose"));
   data.made.forEach((made, k) => {
     const n = data.cells.filter((cell) => cell.made === k).length;
     if (data.made.length > 1) byId("made-of").append(make("h3", {}, plural(n, "experiment")));
     byId("made-of").append(...madeOf(made));
   });
   // An experiment may have any name of a folder, which has no slash in it.
-  byId("contents").append(...[["/failures", `Failed (${failed.length})`], ["/grid", "Experiments"],
-    ["/others", placed.length ? "Outside the plan" : "Experiments"], ["/made", "How it was made"]]
-    .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", { href: `#${id}` }, text)));
+  const contents = [["/grid", "Experiments"], ["/not-good", `Not good, and warnings (${notGood})`],
+    ["/film-next", "What to film next"], ["/intrinsics", "Intrinsics"], ["/made", "How it was made"]]
+    .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", { href: `#${id}` }, text));
+  if (data.explorer) {
+    contents.unshift(make("a", { href: data.explorer, id: "explorer" },
+      "Explorer: intrinsics at any setting"));
+  }
+  byId("contents").append(...contents);
   byId("quantity").addEventListener("change", paintCells);
   paintCells();
 }

@@ -51,7 +51,7 @@ function drawRollouts(element, chosenNames, tell) {
       .filter((_, row) => Boolean(within[row]) === wanted));
     inside.data = those(true);
     outside.data = those(false);
-    chosen.data = xyOf(typeof cell.selected === "number" ? [[0, 0]] : []);
+    chosen.data = xyOf(cell.selected === "initialization" ? [] : [[0, 0]]);
     truth.data = xyOf(plane.truth ? [plane.truth] : []);
     const [[left, right], [bottom, top]] = plane.fence.map((f, axis) => f ?? plane.ranges[axis]);
     box.data = xyOf(plane.fence.some(Boolean) ? [[left, bottom], [right, bottom], [right, top],
@@ -84,19 +84,21 @@ function furtherOut(n) {
 function rolloutWords(cell, beyond) {
   const { total, inside, numbers } = cell.rollouts;
   const section = byId("rollouts1");
-  section.querySelector(".chosen").hidden = typeof cell.selected !== "number";
+  section.querySelector(".chosen").hidden = cell.selected === "initialization";
   section.querySelector(".truth").hidden = !cell.truth;
   const lost = total - numbers.length;
   const parts = total === 1
     ? ["One order of the views was tried: there was nothing to choose from."]
     : [strong(`${sum(inside)} of ${total} inside the fences`), " of fx, fy, cx and cy, 1.5 times "
       + "the interquartile range beyond the quartiles; the one closest to the medians of these is "
-      + "chosen."];
+      + (cell.selected === "all-views" ? "the paper's choice." : "chosen.")];
   if (total > 1 && cell.views.length === 1) parts.push(" With one view all orders are the same.");
   if (lost) parts.push(` ${plural(lost, "rollout")} did not converge.`);
   parts.push(furtherOut(beyond));
   if (cell.selected === "initialization") {
     parts.push(" None was used: the answer is the initialisation.");
+  } else if (cell.selected === "all-views") {
+    parts.push(" The answer is one adjustment of all views that they trust.");
   }
   caption(section, ...parts);
 }

@@ -2,9 +2,10 @@
 
 let current = null;
 
-// Figures are made when they are first seen, and hear of every experiment from then on. One is made
-// anew for an experiment of another kind: a picture of another size, or single corners in the place
-// of many.
+// Figures are made when they are first seen, or a moment later: whoever prints wants all of them.
+// They hear of every experiment from then on. One is made anew for an experiment of another kind: a
+// picture of another size, or single corners in the place of many.
+const SEEN_AFTER_MS = 800;
 const drawings = [];
 
 function addDrawing(section, draw, known, words = () => {}, kindOf = () => "") {
@@ -33,6 +34,13 @@ function redraw(drawing) {
   drawing.update(current);
 }
 
+function drawAll() {
+  for (const drawing of drawings.filter(({ seen }) => !seen)) {
+    drawing.seen = true;
+    redraw(drawing);
+  }
+}
+
 function buildDrawings() {
   const sizeOf = ({ size }) => size.join();
   addDrawing(byId("coverage"), drawCoverage, ({ coverage }) => coverage, coverageWords,
@@ -51,9 +59,10 @@ function showExperiment(cell) {
   current = cell;
   byId("name").textContent = cell.name;
   byId("setting").textContent = `${setting(cell)}, ${target(cell)}${cell.ok ? "" : ", failed"}`;
-  const notices = (cell.warnings ?? []).map((text) => make("div", { class: "card notice" },
-    make("strong", {}, "Warning: "), sentence(text)));
-  if (!cell.ok) notices.push(make("div", { class: "card failure" }, ...failureWords(cell)));
+  const judged = make("div", { class: `card notice ${classOf(cell.verdict)}`, id: "judged" },
+    make("strong", {}, "Verdict: "), badge(cell.verdict), ...verdictWords(cell));
+  const notices = [cell.ok ? judged
+    : make("div", { class: "card notice is-failed" }, ...failureWords(cell), ...verdictWords(cell))];
   if (cell.ok && cell.unseen) notices.push(make("div", { class: "card notice" }, cell.unseen));
   byId("notices").replaceChildren(...notices);
   for (const id of ["answer", "stages"]) byId(id).hidden = !cell.ok;
@@ -65,6 +74,7 @@ function showExperiment(cell) {
   buildPictures(cell);
   buildProvenance(cell);
   drawings.forEach(redraw);
+  setTimeout(drawAll, SEEN_AFTER_MS);
   const at = data.cells.indexOf(cell);
   byId("place").textContent = `${cell.name}: ${at + 1} of ${data.cells.length}`;
   byId("previous").disabled = at === 0;
@@ -103,6 +113,7 @@ buildDrawings();
 byId("previous").addEventListener("click", () => walk(-1));
 byId("next").addEventListener("click", () => walk(1));
 addEventListener("hashchange", route);
+addEventListener("beforeprint", drawAll);
 onKeys({ n: () => walk(1), p: () => walk(-1),
   Escape: () => { if (current) location.hash = ""; } });
 route();

@@ -29,6 +29,9 @@ function buildIntrinsics(cell) {
 
 function answerWords(cell) {
   if (cell.selected === "batch") return "The answer is the best fit to all views at once.";
+  if (cell.selected === "all-views") {
+    return "The answer is one adjustment of all views that the rollouts trust.";
+  }
   if (cell.selected === "initialization") return "The answer is the initialisation.";
   const total = cell.rollouts.total;
   return total === 1 ? "The answer is the only rollout."
@@ -39,6 +42,9 @@ function buildWords(cell) {
   const used = cell.views.filter((view) => view[1] < 0).length;
   const { stated, projection } = cell;
   const lines = [
+    `The field of view is ${fieldOfViewWords(cell, 2)}, ${cell.fieldOfView[2] === null
+      ? "and the corners are beyond the fold of the distortion"
+      : `${cell.fieldOfView[2].toFixed(2)}\u00b0 over the diagonal`}.`,
     answerWords(cell),
     `${used} of ${plural(cell.views.length, "view")} used, with `
       + `${plural(stated.corners, "corner")}; residuals of ${short(stated.rms_px)} px RMS per `

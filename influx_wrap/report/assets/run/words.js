@@ -31,13 +31,19 @@ function metres(fd) { return fd === "inf" ? "\u221e" : `${Number(fd.toFixed(2))}
 function setting(cell) {
   const parts = [];
   if (cell.lfl_mm !== null) parts.push(`${Number(cell.lfl_mm.toFixed(2))} mm`);
-  if (cell.fd_m !== null) parts.push(`${metres(cell.fd_m)} m`);
+  if (cell.fd_m !== null) parts.push(cell.fd_m === "inf" ? "infinity" : `${metres(cell.fd_m)} m`);
   return parts.join(", ") || "setting not known";
 }
 
 function target(cell) {
   if (cell.target === null) return "target not known";
   return cell.target === "drone" ? "drone" : `board ${cell.target}`;
+}
+
+// Horizontal and vertical.
+function fieldOfViewWords({ fieldOfView }, digits) {
+  return fieldOfView.slice(0, 2).map((angle) => (angle === null ? NONE : `${angle.toFixed(digits)}\u00b0`))
+    .join(" \u00d7 ");
 }
 
 function caption(section, ...children) {

@@ -72,8 +72,9 @@ class Chart {
     this.paint();
     charts.add(this);
     // The page's own elements have the keys: Bokeh's would be a stop without a name among them.
-    this.shown = Bokeh.Plotting.show(this.figure, element).then(({ canvas_view: canvas }) => {
-      canvas?.events_el?.removeAttribute("tabindex");
+    this.shown = Bokeh.Plotting.show(this.figure, element).then((view) => {
+      this.view = view;
+      view.canvas_view?.events_el?.removeAttribute("tabindex");
     });
   }
 
@@ -151,6 +152,12 @@ class Chart {
     }
   }
 
+  // Bokeh paints when the browser next draws, which is too late for paper.
+  paintNow() {
+    for (const part of this.view?.computed_renderer_views ?? []) part.set_visuals?.();
+    this.view?.paint();
+  }
+
   remove() {
     charts.delete(this);
     // Bokeh cannot let go of a document that it is still drawing, and keeps all others for ever.
@@ -167,6 +174,22 @@ function axisRange({ range, flipped }) {
   return new Bokeh.Range1d({ start, end });
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  for (const chart of charts) chart.paint();
-});
+function paintCharts() { for (const chart of charts) chart.paint(); }
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintCharts);
+
+// Paper is light, whatever the screen is, and as wide as it is: a figure keeps the pixels that it
+// has, drawn at once in the colours of paper, and is made smaller where it would be cut.
+const PAPER_WIDTH_PX = 660;
+for (const [event, isPrinting] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    document.documentElement.classList.toggle("printing", isPrinting);
+    for (const chart of charts) {
+      const { element } = chart;
+      const room = element.closest(".figures") ? PAPER_WIDTH_PX / 2 - 10 : PAPER_WIDTH_PX;
+      element.style.zoom = isPrinting ? Math.min(1, room / (element.clientWidth || room)) : "";
+    }
+    paintCharts();
+    if (isPrinting) for (const chart of charts) chart.paintNow();
+  });
+}

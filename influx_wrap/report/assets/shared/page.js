@@ -131,3 +131,14 @@ function onKeys(acts) {
     event.preventDefault();
   });
 }
+
+/* Paper: nothing is folded away on it */
+
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const details of folded) details.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const details of folded) details.open = false;
+});

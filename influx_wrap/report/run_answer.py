@@ -1,0 +1,59 @@
+"""The first screen of a run's page: can this lens be used, where not, and what to film next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from influx_wrap.evaluate.cells import SHOWN, CellResult, totals, usability
+from influx_wrap.model.result import Json
+
+
+def lens_answer(results: Sequence[CellResult]) -> Json:
+    """What there is to say of all experiments together.
+
+    usability  whether the lens can be used, a sentence
+    verdicts   how many experiments have each
+    filmNext   what to film or to mend, and the names of the experiments that ask for it
+    facts      further sentences
+    """
+    total = totals(results)
+    return {
+        "usability": usability(results),
+        "verdicts": [[verdict, n] for verdict, n in total["verdicts"].items() if n],
+        "filmNext": _film_next(results),
+        "facts": _facts(results, total),
+    }
+
+
+def _film_next(results: Sequence[CellResult]) -> list[tuple[str, list[str]]]:
+    """What most experiments ask for first."""
+    asked: dict[str, list[str]] = {}
+    for result in results:
+        for text in () if result.assessment is None else result.assessment.film_next:
+            asked.setdefault(text, []).append(result.cell)
+    return sorted(asked.items(), key=lambda item: -len(item[1]))
+
+
+def _facts(results: Sequence[CellResult], total: Json) -> list[str]:
+    noun = "experiment" if len(results) == 1 else "experiments"
+    facts = [f"{len(results)} {noun}: {total['ok']} ok, {total['failed']} failed."]
+    for kind, rms in total["rms_error_over_bound"].items():
+        if rms is not None:
+            values = ", ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
+            facts.append(f"Error / bound, RMS over {kind} experiments: {values}.")
+    for kind, within in total["share_within_sigma"].items():
+        if within is not None:
+            values = ", ".join(f"{name} {100 * within[name]:.0f} %" for name in SHOWN)
+            facts.append(f"Errors within 1 sigma, of {kind} experiments: {values}.")
+    errors = total["error_percent"]
+    if errors is not None:
+        fx = errors["fx"]
+        facts.append(f"fx is {fx['median']:.2g} % off (median), {fx['max']:.2g} % at most.")
+        return facts
+    sigmas = [sigma for sigma in (result.sigma_percent("fx") for result in results) if sigma]
+    if sigmas:
+        median, largest = float(np.median(sigmas)), max(sigmas)
+        facts.append(f"Sigma of fx: {median:.2g} % (median), {largest:.2g} % at most.")
+    return facts
