@@ -68,7 +68,9 @@ def _warnings(observed: Observed) -> list[str]:
         texts.append(_truncated(summary.n_frames, summary.truncated))
     if observed.sheet_problem is not None:
         texts.append(f"contact sheet: {observed.sheet_problem.rstrip('.')}")
-    missing = missing_in_short(observed.coverage)
+    if observed.views.mode == "moved":
+        texts.append(observed.views.why)
+    missing = missing_in_short(observed.views.coverage)
     if missing is not None:
         texts.append(missing)
     return texts

@@ -46,7 +46,8 @@ from influx_wrap.observe.coverage import (
     name_parts,
 )
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
-from influx_wrap.observe.keyframes import Keyframes, Reason, choose_keyframes
+from influx_wrap.observe.held_poses import Keyframes, Reason
+from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.keyframes_figure import (
     draw_contact_sheet,
@@ -66,6 +67,7 @@ LEFT_OUT = {
     Reason.NOT_HELD: "beginning or end of a movement",
     Reason.SAME_POSE: "same pose as a chosen frame",
     Reason.SUPPRESSED: "close to a stronger frame",
+    Reason.LIKE_CHOSEN: "much like a chosen frame",
 }
 
 
@@ -125,18 +127,28 @@ def show_views(views: ChosenViews, footage: Path, out: Path, progress: Progress)
     return problem
 
 
-def shown_coverage(out: Path) -> Coverage | None:
-    """The coverage in a folder that ``show_views`` has finished; None if anything is missing."""
+@dataclass(frozen=True, eq=False)
+class ShownViews:
+    """What ``show_views`` tells of the views that were chosen: see ``Coverage``, ``Keyframes``."""
+
+    coverage: Coverage
+    mode: str
+    why: str
+
+
+def shown_views(out: Path) -> ShownViews | None:
+    """What a folder says that ``show_views`` has finished; None if anything is missing."""
     if not all((out / name).exists() for name in FIGURES):
         return None
     try:
         record = read_json(out / KEYFRAMES)
         per_orientation = record.record("views_per_orientation")
-        return Coverage(
+        coverage = Coverage(
             record.rows("views_per_cell", CELL_COLS).astype(np.int64),
             np.array([per_orientation.integer(name, at_least=0) for name in ORIENTATIONS]),
             tuple(str(text) for text in record.items("warnings")),
         )
+        return ShownViews(coverage, record.text("mode"), record.text("why"))
     except InputError:
         return None
 
@@ -227,6 +239,8 @@ def _as_json(views: ChosenViews) -> dict[str, object]:
         "n_frames": summary.n_frames,
         "image_size": list(summary.image_size),
         "stills": summary.stills,
+        "mode": keyframes.mode,
+        "why": keyframes.why,
         "radius_threshold": keyframes.threshold,
         "left_out": views.left_out,
         "coverage": coverage.share,

@@ -214,8 +214,8 @@ def test_what_was_chosen_is_shown_once(
     first = observe(rig, data / "z2f1", out)
     listed = json.loads((out / KEYFRAMES).read_text())
     assert listed["frames"] == list(range(len(POSES)))
-    assert listed["warnings"] == list(first.coverage.warnings)
-    assert first.coverage.warnings
+    assert listed["warnings"] == list(first.views.coverage.warnings)
+    assert first.views.coverage.warnings
     shown = {name: (out / name).read_bytes() for name in (KEYFRAMES, *FIGURES)}
 
     alone = tmp_path / "alone"
@@ -230,16 +230,18 @@ def test_what_was_chosen_is_shown_once(
     for name in (KEYFRAMES, *FIGURES):
         (out / name).unlink()
         again = observe(rig, data / "z2f1", out)
-        assert again.coverage.warnings == first.coverage.warnings
+        assert again.views.coverage.warnings == first.views.coverage.warnings
         assert {name: (out / name).read_bytes() for name in shown} == shown
     (out / KEYFRAMES).write_text("{}")
     observe(rig, data / "z2f1", out)
     assert (out / KEYFRAMES).read_bytes() == shown[KEYFRAMES]
     monkeypatch.setattr(recordings, "choose_views", None)
-    kept = observe(rig, data / "z2f1", out).coverage
-    assert kept.warnings == first.coverage.warnings
-    np.testing.assert_array_equal(kept.views_per_cell, first.coverage.views_per_cell)
-    np.testing.assert_array_equal(kept.views_per_orientation, first.coverage.views_per_orientation)
+    kept = observe(rig, data / "z2f1", out).views.coverage
+    assert kept.warnings == first.views.coverage.warnings
+    np.testing.assert_array_equal(kept.views_per_cell, first.views.coverage.views_per_cell)
+    np.testing.assert_array_equal(
+        kept.views_per_orientation, first.views.coverage.views_per_orientation
+    )
 
 
 def test_an_interrupted_drawing(
@@ -251,7 +253,7 @@ def test_an_interrupted_drawing(
         patch.setattr(recordings, "show_views", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             observe(rig, data / "z2f1", out)
-    assert observe(rig, data / "z2f1", out).coverage.warnings == whole.coverage.warnings
+    assert observe(rig, data / "z2f1", out).views.coverage.warnings == whole.views.coverage.warnings
     for path in (tmp_path / "whole").iterdir():
         if path.is_file():
             assert (out / path.name).read_bytes() == path.read_bytes()
