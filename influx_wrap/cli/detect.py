@@ -15,6 +15,7 @@ from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.kalibr import COORDS, read_target
+from influx_wrap.model.words import by_reason
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.sources import open_frames
 
@@ -39,8 +40,9 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
 
     Writes coords_2d.csv, successes.csv, confidence.csv and detections_per_frame.json,
     beside a copy of the target. A run that was stopped goes on where it stopped when the
-    same command is given again. If the footage is damaged, the frames before the damage
-    are used, and the exit code is 1.
+    same command is given again. If a video is damaged, the frames before the damage are
+    used, and the exit code is 1. Photographs that are damaged, of another size than the
+    others, or of a kind that is not read (HEIC, raw files) are named and left out.
 
     \b
     Example:
@@ -64,6 +66,8 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     answers().print(_said(summary, before[0], time.monotonic() - begun), soft_wrap=True)
+    for text in by_reason(summary.unread):
+        click.echo(f"Warning: {footage}: {text}.", err=True)
     written = escape(f"written: {out / SUMMARY}, {out / COORDS} and the other files")
     answers().print(written, soft_wrap=True)
     if summary.truncated is not None:
@@ -84,7 +88,8 @@ def _said(summary: DetectionSummary, n_before: int, seconds: float) -> str:
         f"corners, median      {np.median(with_corners):g} of {summary.n_points}",
     ]
     if summary.ambiguous:
-        named = ", ".join(str(frame) for frame in summary.ambiguous[:NAMED])
+        names = summary.names or range(summary.n_frames)
+        named = ", ".join(str(names[frame]) for frame in summary.ambiguous[:NAMED])
         more = ", ..." if len(summary.ambiguous) > NAMED else ""
         lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named}{more})")
     if n_before:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +49,8 @@ class DetectionSummary:
     ambiguous   frames that showed the target more than once, and so have no corners
     truncated   why the footage could not be read beyond frame n - 1; None if it was whole
     made_from   versions, and hashes of footage, target and detector
+    unread      photographs that were not used by name, and why
+    names       the photographs' file names, n of them; empty for a video
     """
 
     footage: Path
@@ -59,6 +61,8 @@ class DetectionSummary:
     ambiguous: tuple[int, ...]
     truncated: str | None
     made_from: Mapping[str, str]
+    unread: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     @property
     def n_frames(self) -> int:
@@ -122,6 +126,13 @@ def read_summary(folder: Path) -> DetectionSummary:
     width, height = (int(str(side)) for side in sides)
     n_points = record.integer("n_points", at_least=1)
     n_frames = record.integer("n_frames", at_least=0)
+    unread: dict[str, str] = {}
+    names: tuple[str, ...] = ()
+    if "unread" in record.values:  # Earlier versions do not name the photographs.
+        unread = {name: str(why) for name, why in record.record("unread").values.items()}
+        names = tuple(str(name) for name in record.items("names"))
+        if names and len(names) != n_frames:
+            raise record.fault("names", f"has {len(names)} names of {n_frames} frames.")
     return DetectionSummary(
         footage=Path(os.path.normpath(folder.resolve() / record.text("footage"))),
         image_size=(width, height),
@@ -131,6 +142,8 @@ def read_summary(folder: Path) -> DetectionSummary:
         ambiguous=tuple(int(frame) for frame in record.numbers("ambiguous")),
         truncated=None if truncated is None else record.text("truncated"),
         made_from={key: str(value) for key, value in record.record("made_from").values.items()},
+        unread=unread,
+        names=names,
     )
 
 
@@ -144,6 +157,8 @@ def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:
         "stills": summary.stills,
         "ambiguous": list(summary.ambiguous),
         "truncated": summary.truncated,
+        "unread": dict(summary.unread),
+        "names": list(summary.names),
         "made_from": dict(summary.made_from),
     }
 
