@@ -3,10 +3,10 @@
 ``target.yaml``, ``coords_2d.csv`` and ``successes.csv`` are Kalibr's, with a block of rows
 for every frame, and ``detections_per_frame.json`` is the InFlux build's:
 ``{"<frame>": {"num_detections": n, "detections_frac": share of the target}}``.
-Two files are ours. ``confidence.csv`` has the rows ``frame,confidence`` in the order of
-the other two. ``detection.json`` says which footage this is, relative to the folder, what
-the detections were made from, and what was wrong with the footage; it is written last, so
-where it is, everything is.
+Three files are ours. ``confidence.csv`` has the rows ``frame,confidence`` in the order of
+the other two. ``view_names.json`` has the file names of photographs. ``detection.json`` says
+which footage this is, relative to the folder, what the detections were made from, and what was
+wrong with the footage; it is written last, so where it is, everything is.
 
 Frames are written one block after the other: a long recording does not fit into memory.
 """
@@ -30,6 +30,7 @@ from influx_wrap.formats.kalibr import (
     successes_rows,
     write_target,
 )
+from influx_wrap.formats.view_names import read_view_names, write_view_names
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.target import Target
 
@@ -99,6 +100,7 @@ def write_detections(
             successes.write(successes_rows(frames, confidence > 0).encode())
             confidences.write(_confidence_rows(frames, confidence).encode())
             first += len(uv)
+    write_view_names(folder, dict(enumerate(summary.names)))
     per_frame = {
         str(frame): {"num_detections": n, "detections_frac": n / summary.n_points}
         for frame, n in enumerate(summary.counts.tolist())
@@ -126,13 +128,8 @@ def read_summary(folder: Path) -> DetectionSummary:
     width, height = (int(str(side)) for side in sides)
     n_points = record.integer("n_points", at_least=1)
     n_frames = record.integer("n_frames", at_least=0)
-    unread: dict[str, str] = {}
-    names: tuple[str, ...] = ()
-    if "unread" in record.values:  # Earlier versions do not name the photographs.
-        unread = {name: str(why) for name, why in record.record("unread").values.items()}
-        names = tuple(str(name) for name in record.items("names"))
-        if names and len(names) != n_frames:
-            raise record.fault("names", f"has {len(names)} names of {n_frames} frames.")
+    # Earlier versions did not say.
+    unread = record.record("unread").values if "unread" in record.values else {}
     return DetectionSummary(
         footage=Path(os.path.normpath(folder.resolve() / record.text("footage"))),
         image_size=(width, height),
@@ -142,8 +139,8 @@ def read_summary(folder: Path) -> DetectionSummary:
         ambiguous=tuple(int(frame) for frame in record.numbers("ambiguous")),
         truncated=None if truncated is None else record.text("truncated"),
         made_from={key: str(value) for key, value in record.record("made_from").values.items()},
-        unread=unread,
-        names=names,
+        unread={name: str(why) for name, why in unread.items()},
+        names=read_view_names(folder, np.arange(n_frames)),
     )
 
 
@@ -158,7 +155,6 @@ def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:
         "ambiguous": list(summary.ambiguous),
         "truncated": summary.truncated,
         "unread": dict(summary.unread),
-        "names": list(summary.names),
         "made_from": dict(summary.made_from),
     }
 

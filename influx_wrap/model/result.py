@@ -22,7 +22,10 @@ Selected = int | Literal["batch", "initialization", "all-views"]
 
 @dataclass(frozen=True)
 class ViewReport:
-    """One view: whether it was used, why not, and which of its points were left out."""
+    """One view: whether it was used, why not, and which of its points were left out.
+
+    ``view`` is its number, ``name`` what people call it; None in results of earlier versions.
+    """
 
     view: int
     used: bool
@@ -30,6 +33,12 @@ class ViewReport:
     corners_used: int
     corners_removed: tuple[int, ...]
     rms_px: float | None
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call the view in a list."""
+        return f"view {self.view}" if self.name is None else self.name
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ViewReport:

@@ -44,16 +44,17 @@ def choose_keyframes(
     if len(keyframes.frames) == 0:
         raise InputError(_nothing_chosen(seen, n_frames))
     views = np.searchsorted(seen.view_ids, keyframes.frames)
-    return keyframes, Observations(
-        seen.target, seen.uv[views], seen.valid[views], seen.image_size, keyframes.frames
-    )
+    return keyframes, seen.subset(views)
 
 
 def _select_frames(seen: Observations, n_frames: int) -> Keyframes:
     """Of a video: by ``select_held_poses``, or ``spread_views`` if most frames are in motion."""
     held = select_held_poses(seen, n_frames)
     useful = np.flatnonzero(seen.valid.sum(axis=1) >= least_corners(seen.target))
-    frames, uv, valid = seen.view_ids[useful], seen.uv[useful], seen.valid[useful]
+    if not useful.size:
+        return held
+    some = seen.subset(useful)
+    frames, uv, valid = some.view_ids, some.uv, some.valid
     step_px = steps_px(frames, uv, valid)
     speed_px = np.fmin(step_px[:-1], step_px[1:])
     same_px = SAME_POSE * math.hypot(*seen.image_size)
@@ -63,7 +64,6 @@ def _select_frames(seen: Observations, n_frames: int) -> Keyframes:
     if n_moving <= n_rest:
         why = f"poses were held: the board is at rest in {counted(n_rest, 'frame')}, in motion "
         return replace(held, why=why + f"in {n_moving}; one sharp frame is taken for each pose")
-    some = Observations(seen.target, uv, valid, seen.image_size)
     views, slow_enough = spread_views(some, speed_px, same_px)
     if len(views) <= len(held.frames):
         return held

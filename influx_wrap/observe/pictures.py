@@ -36,7 +36,8 @@ Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
 class Detections:
     """A target's corners in the frames of a recording.
 
-    observations  of all frames in which the target was found; ``view_ids`` are their numbers
+    observations  of all frames in which the target was found; ``view_ids`` are their numbers,
+                  ``view_names`` the names of their files
     counts        (F,) how many corners each frame shows
     is_stills     whether the frames are separate photographs, not a video
     ambiguous     frames that show the target more than once, which are not used
@@ -102,8 +103,9 @@ def detect(
     unread = source.all_unread(frames.unusable)
     if not seen:
         raise not_seen(source.path, len(counts), unread)
+    names = tuple(map(source.name, seen))
     observations = Observations(
-        target, np.array(uv), np.array(valid), source.image_size, np.array(seen)
+        target, np.array(uv), np.array(valid), source.image_size, np.array(seen), names
     )
     problem = None if frames.truncated is None else frames.truncated.problem
     return Detections(observations, np.array(counts), is_stills, tuple(ambiguous), problem, unread)
@@ -151,6 +153,9 @@ class _Arrays(FrameSource):
         self.image_size = (width, height)
         for index, picture in enumerate(self._pictures):
             self._check_size(index, "", (picture.shape[1], picture.shape[0]))
+
+    def name(self, index: int) -> str:
+        return f"picture {index}"
 
     def _grey(self, index: int, picture: NDArray[Any]) -> Picture:
         array = np.asarray(picture)

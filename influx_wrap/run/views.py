@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +56,8 @@ from influx_wrap.report.keyframes_figure import (
 )
 
 KEYFRAMES = "keyframes.json"
+NAMED = 10
+"""How many frames that are missing are named."""
 FIGURES = DETECTIONS_PNG, COVERAGE_PNG, CONTACT_PNG = (
     "detections.png",
     "coverage.png",
@@ -91,6 +93,8 @@ def choose_views(detections: Path) -> ChosenViews:
     """The views worth keeping of the recording in a folder of detections."""
     summary = read_summary(detections)
     seen = _read_all(detections, summary)
+    if not summary.stills:
+        seen = replace(seen, view_names=tuple(f"frame {i}" for i in seen.view_ids.tolist()))
     try:
         keyframes, chosen = choose_keyframes(seen, summary.n_frames, is_stills=summary.stills)
     except InputError as error:
@@ -207,12 +211,16 @@ def _contact_sheet(
         if source.image_size != chosen.image_size:
             size, wanted = size_text(source.image_size), size_text(chosen.image_size)
             return f"none, as {footage} has {size} pixels, the detections are of {wanted}."
-        missing = draw_contact_sheet(_pictures(source, frames, progress), corners, path)
+        names = dict(zip(frames.tolist(), chosen.view_names, strict=True))
+        missing = draw_contact_sheet(_pictures(source, frames, progress), corners, names, path)
     except InputError as error:
         return f"none, as {error}"
     if not missing:
         return None
-    return f"it lacks {counted(len(missing), 'frame')} that cannot be read from {footage}."
+    lacking = ", ".join(names[frame] for frame in missing[:NAMED])
+    more = ", ..." if len(missing) > NAMED else ""
+    frames_text = counted(len(missing), "frame")
+    return f"it lacks {frames_text} that cannot be read from {footage}: {lacking}{more}."
 
 
 def _pictures(
@@ -235,6 +243,7 @@ def _as_json(views: ChosenViews) -> dict[str, object]:
     summary, keyframes, coverage = views.summary, views.keyframes, views.coverage
     return {
         "frames": keyframes.frames.tolist(),
+        "names": list(views.observations.view_names),
         "corners": summary.counts[keyframes.frames].tolist(),
         "n_frames": summary.n_frames,
         "image_size": list(summary.image_size),

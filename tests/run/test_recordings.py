@@ -130,7 +130,13 @@ def test_footage_becomes_intrinsics(
     bound, estimate = record["truth"]["bound"], record["intrinsics"]
     for name in ("fx", "fy", "cx", "cy"):
         assert abs(estimate[name] - getattr(CAMERA, name)) < 4 * bound[name]
-    assert json.loads((out / "cells" / "z2f1" / "result.json").read_text())["truth"] is None
+    assert [view["name"] for view in record["views"]["list"]] == [
+        f"frame {i}" for i in video.observations.view_ids
+    ]
+    photographs = json.loads((out / "cells" / "z2f1" / "result.json").read_text())
+    assert photographs["truth"] is None
+    names = [view["name"] for view in photographs["views"]["list"]]
+    assert names == [f"{i}.png" for i in range(len(POSES))]
     failure = json.loads((out / "cells" / "z3f1" / "failure.json").read_text())
     assert failure["stage"] == "footage"
     assert failure["reason"].startswith("pictures: the target is in none of the 1 frames")
@@ -195,6 +201,7 @@ def test_a_damaged_photograph_costs_that_one(rig: Path, data: Path, tmp_path: Pa
     assert summary.unread["3.png"] == "damaged or not a picture"
     kept = read_experiment(out).observations
     assert kept.view_ids.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
+    assert kept.view_names == tuple(f"{i}.png" for i in (0, 1, 2, 4, 5, 6, 7, 8))
     shutil.copy(data / "z2f1" / "pictures" / "3.png", folder / "pictures")
     assert list(observe(rig, folder, out).summary.unread) == ["IMG_0001.HEIC"]
     assert read_experiment(out).observations.n_views == len(POSES)
