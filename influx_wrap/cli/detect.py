@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.sources import open_frames
 
 NAMED = 10
-"""How many ambiguous frames are named."""
+"""How many frames are named in a list."""
 
 
 @click.command("detect")
@@ -87,13 +88,26 @@ def _said(summary: DetectionSummary, n_before: int, seconds: float) -> str:
         f"with corners         {len(with_corners)}",
         f"corners, median      {np.median(with_corners):g} of {summary.n_points}",
     ]
+    unread = set(summary.unread)
+    without = [
+        frame
+        for frame in np.flatnonzero(summary.counts == 0).tolist()
+        if summary.names and summary.names[frame] not in unread and frame not in summary.ambiguous
+    ]
+    if without:
+        lines.append(f"board not found      {len(without)} ({_named(summary, without)})")
     if summary.ambiguous:
-        names = summary.names or range(summary.n_frames)
-        named = ", ".join(str(names[frame]) for frame in summary.ambiguous[:NAMED])
-        more = ", ..." if len(summary.ambiguous) > NAMED else ""
-        lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named}{more})")
+        named = _named(summary, summary.ambiguous)
+        lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named})")
     if n_before:
         lines.append(f"there already        {n_before}")
     if n_before < summary.n_frames:
         lines.append(f"seconds per frame    {seconds / (summary.n_frames - n_before):.3f}")
     return "\n".join(lines)
+
+
+def _named(summary: DetectionSummary, frames: Sequence[int]) -> str:
+    """The first few of the frames by name, or by number if they are a video's."""
+    names = summary.names or range(summary.n_frames)
+    named = ", ".join(str(names[frame]) for frame in frames[:NAMED])
+    return escape(named) + (", ..." if len(frames) > NAMED else "")

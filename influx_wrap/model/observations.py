@@ -99,19 +99,13 @@ class Observations:
                 f"{size_text(self.image_size)} image. Is the image size right?"
             )
 
-    def subset(self, views: IntArray) -> Observations:
-        """The views with these indices (n,), in this order."""
-        return replace(
-            self, uv=self.uv[views], valid=self.valid[views], view_ids=self.view_ids[views]
-        )
-
     @property
     def has_own_names(self) -> bool:
         """Whether the names say more than the numbers."""
         return self.view_names != _default_names(self.view_ids)
 
     def subset(self, views: IntArray) -> Observations:
-        """Some of the views, by their indices."""
+        """The views with these indices (n,), in this order."""
         names = tuple(self.view_names[view] for view in views.tolist())
         return replace(
             self,
