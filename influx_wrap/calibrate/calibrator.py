@@ -238,6 +238,7 @@ def _view_reports(start: Start, fit: Fit, residuals: FloatArray) -> tuple[ViewRe
                 corners_used=int(active.sum()) if used else 0,
                 corners_removed=tuple(np.sort(point[(point >= 0) & ~active]).tolist()),
                 rms_px=float(np.sqrt((residuals[chunks][active] ** 2).mean())) if used else None,
+                name=start.observations.view_names[view],
             )
         )
     return tuple(reports)

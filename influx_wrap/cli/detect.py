@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,11 +16,12 @@ from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.kalibr import COORDS, read_target
+from influx_wrap.model.words import by_reason
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.sources import open_frames
 
 NAMED = 10
-"""How many ambiguous frames are named."""
+"""How many frames are named in a list."""
 
 
 @click.command("detect")
@@ -39,8 +41,9 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
 
     Writes coords_2d.csv, successes.csv, confidence.csv and detections_per_frame.json,
     beside a copy of the target. A run that was stopped goes on where it stopped when the
-    same command is given again. If the footage is damaged, the frames before the damage
-    are used, and the exit code is 1.
+    same command is given again. If a video is damaged, the frames before the damage are
+    used, and the exit code is 1. Photographs that are damaged, of another size than the
+    others, or of a kind that is not read (HEIC, raw files) are named and left out.
 
     \b
     Example:
@@ -64,6 +67,8 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     answers().print(_said(summary, before[0], time.monotonic() - begun), soft_wrap=True)
+    for text in by_reason(summary.unread):
+        click.echo(f"Warning: {footage}: {text}.", err=True)
     written = escape(f"written: {out / SUMMARY}, {out / COORDS} and the other files")
     answers().print(written, soft_wrap=True)
     if summary.truncated is not None:
@@ -83,12 +88,26 @@ def _said(summary: DetectionSummary, n_before: int, seconds: float) -> str:
         f"with corners         {len(with_corners)}",
         f"corners, median      {np.median(with_corners):g} of {summary.n_points}",
     ]
+    unread = set(summary.unread)
+    without = [
+        frame
+        for frame in np.flatnonzero(summary.counts == 0).tolist()
+        if summary.names and summary.names[frame] not in unread and frame not in summary.ambiguous
+    ]
+    if without:
+        lines.append(f"board not found      {len(without)} ({_named(summary, without)})")
     if summary.ambiguous:
-        named = ", ".join(str(frame) for frame in summary.ambiguous[:NAMED])
-        more = ", ..." if len(summary.ambiguous) > NAMED else ""
-        lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named}{more})")
+        named = _named(summary, summary.ambiguous)
+        lines.append(f"with several boards  {len(summary.ambiguous)} (left out: {named})")
     if n_before:
         lines.append(f"there already        {n_before}")
     if n_before < summary.n_frames:
         lines.append(f"seconds per frame    {seconds / (summary.n_frames - n_before):.3f}")
     return "\n".join(lines)
+
+
+def _named(summary: DetectionSummary, frames: Sequence[int]) -> str:
+    """The first few of the frames by name, or by number if they are a video's."""
+    names = summary.names or range(summary.n_frames)
+    named = ", ".join(str(names[frame]) for frame in frames[:NAMED])
+    return escape(named) + (", ..." if len(frames) > NAMED else "")

@@ -1,4 +1,4 @@
-"""``influx-calib keyframes``: one view per pose out of a recording's detections."""
+"""``influx-calib keyframes``: the views to calibrate with out of a recording's detections."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from influx_wrap.run.views import CONTACT_PNG, ChosenViews, choose_views, write_
     "--footage", type=PATH, metavar="PATH", help="The recording, if it is not where it was."
 )
 def command(folder: Path, out: Path | None, footage: Path | None) -> None:
-    """Choose one sharp frame per pose from the detections in DIR.
+    """Choose the frames to calibrate with from the detections in DIR.
 
-    DIR is what influx-calib detect has written. The chosen frames' observations come out
-    in Kalibr's files, beside a plot of all detections, a contact sheet, and what is
-    missing: parts of the picture and tilts of the board. Separate photographs are all kept,
-    unless they show too little of the board.
+    DIR is what influx-calib detect has written. One sharp frame is chosen for each pose in
+    which the board was held. If it was moved without pause, 20 to 50 frames are chosen in
+    which it is slow and which differ in place, size and tilt. Separate photographs are all
+    kept, unless they show too little of the board. The chosen frames' observations come out
+    in Kalibr's files, beside a plot of all detections, a contact sheet, and what is missing:
+    parts of the picture and tilts of the board.
 
     \b
     Example:
@@ -63,6 +65,7 @@ def _report(views: ChosenViews) -> str:
     lines = [
         f"{len(counts)} of {views.summary.n_frames} frames chosen, with {counts.min()} to "
         f"{counts.max()} corners (median {np.median(counts):.0f})",
+        views.keyframes.why,
         *(f"  {n} left out: {reason}" for reason, n in views.left_out.items()),
         f"picture: {100 * coverage.share:.0f} % covered",
         f"board: {tilts}",

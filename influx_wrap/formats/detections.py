@@ -3,10 +3,10 @@
 ``target.yaml``, ``coords_2d.csv`` and ``successes.csv`` are Kalibr's, with a block of rows
 for every frame, and ``detections_per_frame.json`` is the InFlux build's:
 ``{"<frame>": {"num_detections": n, "detections_frac": share of the target}}``.
-Two files are ours. ``confidence.csv`` has the rows ``frame,confidence`` in the order of
-the other two. ``detection.json`` says which footage this is, relative to the folder, what
-the detections were made from, and what was wrong with the footage; it is written last, so
-where it is, everything is.
+Three files are ours. ``confidence.csv`` has the rows ``frame,confidence`` in the order of
+the other two. ``view_names.json`` has the file names of photographs. ``detection.json`` says
+which footage this is, relative to the folder, what the detections were made from, and what was
+wrong with the footage; it is written last, so where it is, everything is.
 
 Frames are written one block after the other: a long recording does not fit into memory.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ from influx_wrap.formats.kalibr import (
     successes_rows,
     write_target,
 )
+from influx_wrap.formats.view_names import read_view_names, write_view_names
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.target import Target
 
@@ -49,6 +50,8 @@ class DetectionSummary:
     ambiguous   frames that showed the target more than once, and so have no corners
     truncated   why the footage could not be read beyond frame n - 1; None if it was whole
     made_from   versions, and hashes of footage, target and detector
+    unread      photographs that were not used by name, and why
+    names       the photographs' file names, n of them; empty for a video
     """
 
     footage: Path
@@ -59,6 +62,8 @@ class DetectionSummary:
     ambiguous: tuple[int, ...]
     truncated: str | None
     made_from: Mapping[str, str]
+    unread: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     @property
     def n_frames(self) -> int:
@@ -95,6 +100,7 @@ def write_detections(
             successes.write(successes_rows(frames, confidence > 0).encode())
             confidences.write(_confidence_rows(frames, confidence).encode())
             first += len(uv)
+    write_view_names(folder, dict(enumerate(summary.names)))
     per_frame = {
         str(frame): {"num_detections": n, "detections_frac": n / summary.n_points}
         for frame, n in enumerate(summary.counts.tolist())
@@ -122,6 +128,8 @@ def read_summary(folder: Path) -> DetectionSummary:
     width, height = (int(str(side)) for side in sides)
     n_points = record.integer("n_points", at_least=1)
     n_frames = record.integer("n_frames", at_least=0)
+    # Earlier versions did not say.
+    unread = record.record("unread").values if "unread" in record.values else {}
     return DetectionSummary(
         footage=Path(os.path.normpath(folder.resolve() / record.text("footage"))),
         image_size=(width, height),
@@ -131,6 +139,8 @@ def read_summary(folder: Path) -> DetectionSummary:
         ambiguous=tuple(int(frame) for frame in record.numbers("ambiguous")),
         truncated=None if truncated is None else record.text("truncated"),
         made_from={key: str(value) for key, value in record.record("made_from").values.items()},
+        unread={name: str(why) for name, why in unread.items()},
+        names=read_view_names(folder, np.arange(n_frames)),
     )
 
 
@@ -144,6 +154,7 @@ def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:
         "stills": summary.stills,
         "ambiguous": list(summary.ambiguous),
         "truncated": summary.truncated,
+        "unread": dict(summary.unread),
         "made_from": dict(summary.made_from),
     }
 

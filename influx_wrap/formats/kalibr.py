@@ -28,6 +28,7 @@ from influx_wrap.formats.files import (
     reading,
     write_text,
 )
+from influx_wrap.formats.view_names import read_view_names, write_view_names
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
@@ -169,7 +170,8 @@ def read_observations(
     """Observations of ``target`` in images of ``image_size`` (width, height).
 
     Views without any point (frames that do not show the target) are left out; the
-    ids of the others are ``view_ids``.
+    ids of the others are ``view_ids``. If there is a ``view_names.json`` beside the
+    coordinates, they are called by its names.
 
     Example:
         seen = iw.read_observations("coords_2d.csv", "successes.csv", board, (3424, 2202))
@@ -191,14 +193,22 @@ def read_observations(
     uv, valid = uv.reshape(len(ids), -1, 2), valid.reshape(len(ids), -1)
     seen = valid.any(axis=1)
     log.info("%s: %d of %d views show no point", coords_path, len(seen) - seen.sum(), len(seen))
+    has_names = coords_path.name == COORDS
+    names = read_view_names(coords_path.parent, ids[seen]) if has_names else ()
     try:
-        return Observations(target, uv[seen], valid[seen], image_size, ids[seen])
+        return Observations(target, uv[seen], valid[seen], image_size, ids[seen], names)
     except InputError as error:
         raise InputError(f"{coords_path}: {error}") from None
 
 
 def write_observations(coords_path: Path, successes_path: Path, observations: Observations) -> None:
-    """Write the two CSV files; points that were not found get the coordinates 0,0."""
+    """Write the two CSV files; points that were not found get the coordinates 0,0.
+
+    Names of the views, if they have any, go to a file of our own beside the coordinates.
+    """
+    if coords_path.name == COORDS:
+        names = zip(observations.view_ids.tolist(), observations.view_names, strict=True)
+        write_view_names(coords_path.parent, dict(names) if observations.has_own_names else {})
     write_text(coords_path, coords_rows(observations.view_ids, observations.uv, observations.valid))
     write_text(successes_path, successes_rows(observations.view_ids, observations.valid))
 

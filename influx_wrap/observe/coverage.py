@@ -84,7 +84,7 @@ def assess_coverage(
     ``uv`` (V, T, 2) and ``valid`` (V, T).
     """
     views_per_cell = count_views(uv, valid, image_size)
-    tilts_deg = board_tilts_deg(uv, valid, target, image_size)
+    tilts_deg = place_boards(uv, valid, target, image_size).tilts_deg
     views_per_orientation = orientations(tilts_deg).sum(axis=0)
     warnings = []
     missing = name_parts(views_per_cell < MIN_VIEWS)
@@ -137,17 +137,28 @@ def name_parts(cells: BoolArray) -> list[str]:
     return parts
 
 
-def board_tilts_deg(
+@dataclass(frozen=True, eq=False)
+class BoardPlacements:
+    """Where V boards are in the picture and how they are turned.
+
+    centre     (V, 2) the board's middle, in half diagonals from the image centre
+    size       (V,) how large the board is around its middle, in half diagonals
+    tilts_deg  (V, 2) angles about the picture's x and y axes, signs as in ``TILTS_DEG``
+    """
+
+    centre: FloatArray
+    size: FloatArray
+    tilts_deg: FloatArray
+
+
+def place_boards(
     uv: FloatArray,
     valid: BoolArray,
     target: Target,
     image_size: tuple[int, int],
     focal_px: float | None = None,
-) -> FloatArray:
-    """(V, 2) angles in degrees by which boards are tilted about the picture's x and y axes.
-
-    Signs as in ``TILTS_DEG``.
-    """
+) -> BoardPlacements:
+    """Placements of boards whose corners are at ``uv`` (V, T, 2) where ``valid`` (V, T)."""
     half_px = math.hypot(*image_size) / 2
     distorted = np.where(valid[..., None], (uv - image_centre(image_size)) / half_px, 0.0)
     points = target.points[:, :2] - target.points[:, :2].mean(axis=0)
@@ -165,7 +176,13 @@ def board_tilts_deg(
     # Towards the camera: the side of the board that is seen.
     normals *= -np.sign(normals[:, 2:])
     x, y, z = normals.T
-    return np.degrees(np.stack([np.arctan2(y, -z), np.arctan2(-x, -z)], axis=1))
+    tilts_deg = np.degrees(np.stack([np.arctan2(y, -z), np.arctan2(-x, -z)], axis=1))
+    middle = homographies[:, :, 2]
+    centre = middle[:, :2] / middle[:, 2:]
+    # The homography's derivative at the board's middle: its area there.
+    stretch = homographies[:, :2, :2] - centre[:, :, None] * homographies[:, None, 2, :2]
+    size = np.sqrt(np.abs(np.linalg.det(stretch / middle[:, 2, None, None])))
+    return BoardPlacements(centre, size, tilts_deg)
 
 
 def orientations(tilts_deg: FloatArray) -> BoolArray:

@@ -28,6 +28,7 @@ from influx_wrap.formats.files import make_folder
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
 from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
+from influx_wrap.model.words import by_reason
 from influx_wrap.observe import aprilgrid, checkerboard
 from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
@@ -59,7 +60,8 @@ def detect_footage(
 
     What is in ``folder`` already and made from the same is kept. Damaged footage is read
     up to the damage, and the summary says so; it is read anew the next time, as a mended
-    copy may look the same to ``footage_hash``. For the main thread only.
+    copy may look the same to ``footage_hash``. Of ``stills`` a damaged one, or one of another
+    size, is left out and named in the summary. For the main thread only.
 
     Raises ``InputError`` if no frame, or hardly one, tells where the target is.
     """
@@ -75,14 +77,15 @@ def detect_footage(
         progress(finished.n_frames, finished.n_frames)
         return finished
     make_folder(folder)
-    names = ("uv", "confidence", "ambiguous")
+    names = ("uv", "confidence", "ambiguous", "unusable")
     with Journal(folder / JOURNAL, made_from, names).opened() as journal:
-        frames = Frames(source, CHUNK * journal.n_chunks)
+        frames = Frames(source, CHUNK * journal.n_chunks, separate=stills)
         with closing(parallel(partial(_look, target), frames, jobs)) as results:
             truncated = journal.collect(frames, results, progress)
-        counts, ambiguous = _totals(journal)
+        counts, ambiguous, unusable = _totals(journal)
+        unread = source.all_unread(unusable)
         try:
-            _check_useful(source.path, counts, ambiguous, truncated)
+            _check_useful(source, counts, ambiguous, truncated, unread)
         except InputError:
             journal.remove()
             raise
@@ -94,6 +97,8 @@ def detect_footage(
             counts=counts,
             ambiguous=ambiguous,
             truncated=None if truncated is None else truncated.problem,
+            unread=unread,
+            names=tuple(map(source.name, range(len(counts)))) if stills else (),
             made_from=made_from,
         )
         blocks = ((chunk["uv"], chunk["confidence"]) for chunk in journal.chunks())
@@ -136,49 +141,58 @@ def detect_usable(target: BoardTarget, picture: Picture) -> Detection | None:
 def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
     """What a worker does with a frame; ``ambiguous`` if it shows more targets than one."""
     use_one_thread()
+    nothing, is_usable = nothing_found(len(target.points)), task[1].size > 0
     try:
-        detection = detect_usable(target, task[1])
+        detection = detect_usable(target, task[1]) if is_usable else nothing
     except Exception as error:
         return error
-    seen = nothing_found(len(target.points)) if detection is None else detection
+    seen = nothing if detection is None else detection
     return {
         "uv": seen.uv,
         "confidence": seen.confidence,
         "ambiguous": np.array(detection is None),
+        "unusable": np.array(not is_usable),
     }
 
 
 def _check_useful(
-    path: Path,
+    source: FrameSource,
     counts: IntArray,
     ambiguous: tuple[int, ...],
     truncated: TruncatedInput | None,
+    unread: Mapping[str, str],
 ) -> None:
-    n_seen = int((counts > 0).sum())
+    path, n_seen = source.path, int((counts > 0).sum())
     if len(ambiguous) > n_seen:
         raise InputError(
             f"{path}: {len(ambiguous)} of the {len(ambiguous) + n_seen} frames with tags show the "
-            f"target more than once, frame {ambiguous[0]} first: two boards, or tags of another. "
-            "Cover one of them and record again."
+            f"target more than once, {source.name(ambiguous[0])} first: two boards, or tags of "
+            "another. Cover one of them and record again."
         )
     if n_seen == 0 and truncated is not None:
         raise truncated
     if n_seen == 0:
-        raise InputError(
-            f"{path}: the target is in none of the {len(counts)} frames. Is it the right target, "
-            "in focus, and large enough in the picture?"
-        )
+        raise not_seen(path, len(counts), unread)
 
 
-def _totals(journal: Journal) -> tuple[IntArray, tuple[int, ...]]:
-    """Corners of every frame (n,), and which frames were ambiguous."""
-    counts, ambiguous = [], []
+def not_seen(path: Path, n_frames: int, unread: Mapping[str, str]) -> InputError:
+    """The error that says that none of the frames shows the target, and which were not read."""
+    others = "".join(f" {text}." for text in by_reason(unread))
+    return InputError(
+        f"{path}: the target is in none of the {n_frames} frames. Is it the right target, in "
+        f"focus, and large enough in the picture?{others}"
+    )
+
+
+def _totals(journal: Journal) -> tuple[IntArray, tuple[int, ...], list[int]]:
+    """Corners of every frame (n,), and which frames were ambiguous and which unusable."""
+    counts, ambiguous, unusable = [np.empty(0, dtype=np.int64)], [], []
     for chunk in journal.chunks():
         counts.append((chunk["confidence"] > 0).sum(axis=1))
-        ambiguous.append(chunk["ambiguous"])
-    if not counts:
-        return np.empty(0, dtype=np.int64), ()
-    return np.concatenate(counts), tuple(np.flatnonzero(np.concatenate(ambiguous)).tolist())
+        ambiguous += chunk["ambiguous"].tolist()
+        unusable += chunk["unusable"].tolist()
+    found = tuple(np.flatnonzero(ambiguous).tolist())
+    return np.concatenate(counts), found, np.flatnonzero(unusable).tolist()
 
 
 def _hash(target: Target) -> str:

@@ -15,16 +15,18 @@ converted with the matrix and range the video states.
 A recording that ends early or is damaged yields what can be trusted; ``TruncatedInput``
 follows in place of the regular end and says how far the recording is readable. Damage in
 the middle is noticed as far as a codec has checksums or an order that can be broken;
-bytes overwritten in a ProRes, DNxHD, HEVC or JPEG picture may show as wrong pixels only.
+bytes overwritten in a ProRes, DNxHD, HEVC or JPEG picture may show as wrong pixels only. Of
+separate photographs (``FrameSource.photographs``) a damaged one is left out, and the rest is read.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -64,6 +66,7 @@ class FrameSource(ABC):
     n_frames    number of frames the recording claims to have; None if it does not say
     fps         frames per second; None if it does not say
     colour      True if pictures are (H, W, 3) ``uint8``, OpenCV's order; else (H, W), grey
+    unread      files beside the frames that look like pictures, and why they are not among them
     """
 
     path: Path
@@ -71,6 +74,27 @@ class FrameSource(ABC):
     n_frames: int | None
     fps: float | None = None
     colour: bool = False
+    unread: Mapping[str, str] = MappingProxyType({})
+
+    def name(self, index: int) -> str:
+        """What to call a frame in a message: a file's name, or ``frame 12``."""
+        return f"frame {index}"
+
+    def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:
+        """(index, picture) of all frames from ``start`` on, None where only this one is unusable.
+
+        ``fault`` says why. Of a video it is ``frames``: what is behind damage is not trusted.
+        """
+        yield from self.frames(start)
+
+    def fault(self, index: int) -> str | None:
+        """Why ``photographs`` has no picture there."""
+        return None
+
+    def all_unread(self, unusable: Iterable[int]) -> dict[str, str]:
+        """Files that were not used, and why: ``unread``, and the ``unusable`` photographs."""
+        faults = {self.name(index): self.fault(index) for index in unusable}
+        return {**{name: why for name, why in faults.items() if why}, **self.unread}
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Picture]]:
         """(index, picture) of the frames from ``start`` up to before ``stop``.
@@ -107,6 +131,6 @@ class FrameSource(ABC):
     def _check_size(self, index: int, name: str, size: tuple[int, int]) -> None:
         if size != self.image_size:
             raise InputError(
-                f"{self.path}, frame {index}{name} has {size_text(size)} pixels, the frames "
-                f"before it {size_text(self.image_size)}: a recording needs one size."
+                f"{self.path}, frame {index}{name} has {size_text(size)} pixels, the others "
+                f"{size_text(self.image_size)}: a recording needs one size."
             )

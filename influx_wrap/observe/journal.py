@@ -51,18 +51,29 @@ SAMPLES, SAMPLE_BYTES = 64, 1 << 16
 
 
 class Frames:
-    """The frames from ``start`` on; damage ends them, and is kept for later."""
+    """The frames from ``start`` on; damage ends them, and is kept for later.
 
-    def __init__(self, source: FrameSource, start: int) -> None:
+    Of ``separate`` photographs it ends nothing: the picture of a damaged one is empty, (0, 0).
+    """
+
+    def __init__(self, source: FrameSource, start: int, *, separate: bool = False) -> None:
         self.start = start
         self.truncated: TruncatedInput | None = None
         self.path = source.path
         self.n_frames = source.n_frames
         self._source = source
+        self.unusable: list[int] = []
+        self._separate = separate
 
     def __iter__(self) -> Iterator[tuple[int, Picture]]:
         try:
-            yield from self._source.frames(self.start)
+            if not self._separate:
+                yield from self._source.frames(self.start)
+                return
+            for index, picture in self._source.photographs(self.start):
+                if picture is None:
+                    self.unusable.append(index)
+                yield index, np.empty((0, 0), np.uint8) if picture is None else picture
         except TruncatedInput as error:
             self.truncated = error
 

@@ -6,9 +6,9 @@ The same detectors as for recordings (``footage``), without any file in between.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,9 +22,10 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import PointCloud, Target
-from influx_wrap.observe.detection import Detection
-from influx_wrap.observe.footage import BoardTarget, detect_usable
-from influx_wrap.observe.frames import FrameSource, TruncatedInput
+from influx_wrap.observe.detection import Detection, nothing_found
+from influx_wrap.observe.footage import BoardTarget, detect_usable, not_seen
+from influx_wrap.observe.frames import FrameSource
+from influx_wrap.observe.journal import Frames
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 
@@ -35,11 +36,13 @@ Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
 class Detections:
     """A target's corners in the frames of a recording.
 
-    observations  of all frames in which the target was found; ``view_ids`` are their numbers
+    observations  of all frames in which the target was found; ``view_ids`` are their numbers,
+                  ``view_names`` the names of their files
     counts        (F,) how many corners each frame shows
     is_stills     whether the frames are separate photographs, not a video
     ambiguous     frames that show the target more than once, which are not used
     truncated     why the recording could not be read to its end; None if it could
+    unread        photographs that were not used by name, and why
     """
 
     observations: Observations
@@ -47,6 +50,7 @@ class Detections:
     is_stills: bool
     ambiguous: tuple[int, ...]
     truncated: str | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def keyframes(self) -> Observations:
         """What to calibrate with: one sharp frame per pose of a video, all photographs.
@@ -67,8 +71,9 @@ def detect(
     jobs      how many pictures are looked at at once; all cores unless given
     progress  hears how many frames of how many are done
 
-    A damaged recording is read up to the damage, which ``truncated`` of the answer tells. Raises
-    ``InputError`` if the target is in none of the frames.
+    A damaged video is read up to the damage, which ``truncated`` of the answer tells. Photographs
+    of a folder that are damaged, of another size or of a kind that is not read are left out, and
+    named in ``unread``. Raises ``InputError`` if the target is in none of the frames.
 
     Example:
         seen = iw.detect("clip.mov", iw.read_target("target.yaml"))
@@ -82,9 +87,8 @@ def detect(
     else:
         source, is_stills = _Arrays(pictures), True
     counts, ambiguous, uv, valid, seen = [], [], [], [], []
-    truncated: list[TruncatedInput] = []
-    readable = _until_damage(source, truncated)
-    for index, detection in _looked_at(readable, target, jobs or os.cpu_count() or 1):
+    frames = Frames(source, 0, separate=is_stills)
+    for index, detection in _looked_at(iter(frames), target, jobs or os.cpu_count() or 1):
         counts.append(0 if detection is None else int(detection.found.sum()))
         if detection is None:
             ambiguous.append(index)
@@ -94,28 +98,17 @@ def detect(
             uv.append(np.where(detection.found[:, None], detection.uv, 0.0))
         if progress is not None:
             progress(len(counts), source.n_frames)
-    if not seen and truncated:
-        raise truncated[0]
+    if not seen and frames.truncated is not None:
+        raise frames.truncated
+    unread = source.all_unread(frames.unusable)
     if not seen:
-        raise InputError(
-            f"{source.path}: the target is in none of the {len(counts)} frames. Is it the right "
-            "target, in focus, and large enough in the picture?"
-        )
+        raise not_seen(source.path, len(counts), unread)
+    names = tuple(map(source.name, seen))
     observations = Observations(
-        target, np.array(uv), np.array(valid), source.image_size, np.array(seen)
+        target, np.array(uv), np.array(valid), source.image_size, np.array(seen), names
     )
-    problem = truncated[0].problem if truncated else None
-    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous), problem)
-
-
-def _until_damage(
-    source: FrameSource, truncated: list[TruncatedInput]
-) -> Iterator[tuple[int, Picture]]:
-    """The frames of a recording as far as they are readable; what ends them early is added."""
-    try:
-        yield from source.frames()
-    except TruncatedInput as error:
-        truncated.append(error)
+    problem = None if frames.truncated is None else frames.truncated.problem
+    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous), problem, unread)
 
 
 def _looked_at(
@@ -129,7 +122,7 @@ def _looked_at(
 
             def start(n: int) -> list[tuple[int, Future[Detection | None]]]:
                 return [
-                    (index, pool.submit(detect_usable, target, picture))
+                    (index, pool.submit(_look, target, picture))
                     for index, picture in islice(frames, n)
                 ]
 
@@ -140,6 +133,11 @@ def _looked_at(
                 waiting += start(1)
     finally:
         cv2.setNumThreads(threads)
+
+
+def _look(target: BoardTarget, picture: Picture) -> Detection | None:
+    """As ``detect_usable``; nothing in the empty picture of a photograph that is unusable."""
+    return detect_usable(target, picture) if picture.size else nothing_found(len(target.points))
 
 
 class _Arrays(FrameSource):
@@ -155,6 +153,9 @@ class _Arrays(FrameSource):
         self.image_size = (width, height)
         for index, picture in enumerate(self._pictures):
             self._check_size(index, "", (picture.shape[1], picture.shape[0]))
+
+    def name(self, index: int) -> str:
+        return f"picture {index}"
 
     def _grey(self, index: int, picture: NDArray[Any]) -> Picture:
         array = np.asarray(picture)

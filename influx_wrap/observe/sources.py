@@ -6,10 +6,20 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import PICTURES, reading
+from influx_wrap.model.words import by_reason
 from influx_wrap.observe.arriraw import ARRI, Arriraw, is_arriraw
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.stills import Stills
 from influx_wrap.observe.video import VideoFile
+
+_HEIC = "HEIC is not read here, convert to JPEG (with heif-convert, or where the camera exports)"
+_RAW = "raw files are not read here, develop them to TIFF without correction of the lens"
+_OTHER = "this kind of picture is not read here, convert to PNG or TIFF"
+OTHER_PICTURES = {
+    **dict.fromkeys((".heic", ".heif", ".hif", ".avif"), _HEIC),
+    **dict.fromkeys((".cr2", ".cr3", ".nef", ".arw", ".dng", ".raf", ".orf", ".rw2", ".pef"), _RAW),
+    **dict.fromkeys((".bmp", ".webp", ".gif", ".jp2", ".dpx", ".exr", ".pgm", ".ppm"), _OTHER),
+}
 
 
 def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
@@ -31,10 +41,16 @@ def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
 
 def _open_folder(path: Path, colour: bool) -> FrameSource:
     with reading(path):
-        files = [file for file in path.iterdir() if not file.name.startswith(".")]
+        files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     pictures = [file for file in files if file.suffix.lower() in PICTURES]
+    unread = {
+        file.name: OTHER_PICTURES[file.suffix.lower()]
+        for file in files
+        if file.suffix.lower() in OTHER_PICTURES
+    }
     if pictures:
-        return Stills(path, pictures, colour)
+        return Stills(path, pictures, colour, unread)
     if any(file.suffix.lower() in ARRI for file in files):
         return Arriraw(path, colour)
-    raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.")
+    there = "".join(f" {text}." for text in by_reason(unread))
+    raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.{there}")

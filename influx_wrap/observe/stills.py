@@ -3,34 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import reading
+from influx_wrap.formats.picture_header import picture_size
 from influx_wrap.model.arrays import Picture
+from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 
+T = TypeVar("T")
+
+_DAMAGED = "damaged or not a picture"
 READ_AHEAD = 4
 """How many pictures of a folder are decoded at once: a PNG takes as long as its corners."""
 
 
 class Stills(FrameSource):
-    """A folder with one picture per frame, in the order a person would give them."""
+    """A folder with one picture per frame, in the order a person would give them.
 
-    def __init__(self, path: Path, files: list[Path], colour: bool) -> None:
+    Pixels are as they are stored: the EXIF orientation is ignored, so that photographs taken
+    upright and across are pictures of the same sensor. The size is that of most of them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        files: list[Path],
+        colour: bool,
+        unread: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.path = path
         self.colour = colour
+        self.unread = unread
         self.n_frames = len(files)
         self._files = sorted(files, key=_natural_key)
-        first = self._read(0)
-        self.image_size = (first.shape[1], first.shape[0])
+        sizes = [size for size in map(picture_size, self._files) if size is not None]
+        if sizes:
+            self.image_size = Counter(sizes).most_common(1)[0][0]
+        else:
+            first = self._read(0)
+            self.image_size = (first.shape[1], first.shape[0])
+        if colour:
+            self._check_colour()
+
+    def name(self, index: int) -> str:
+        return self._files[index].name
 
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
         last = len(self._files) if stop is None else min(stop, len(self._files))
@@ -39,7 +67,43 @@ class Stills(FrameSource):
             self._check_size(index, name, (picture.shape[1], picture.shape[0]))
             yield index, picture
 
+    def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:
+        yield from _read_ahead(self._usable, range(start, len(self._files)))
+
+    def fault(self, index: int) -> str | None:
+        try:
+            picture = self._read(index)
+        except TruncatedInput:
+            return _DAMAGED
+        size = (picture.shape[1], picture.shape[0])
+        if size == self.image_size:
+            return None
+        return f"{size_text(size)} pixels, the others have {size_text(self.image_size)}"
+
+    def _usable(self, index: int) -> Picture | None:
+        try:
+            picture = self._read(index)
+        except TruncatedInput:
+            return None
+        return picture if (picture.shape[1], picture.shape[0]) == self.image_size else None
+
+    def _check_colour(self) -> None:
+        for index, file in enumerate(self._files):
+            with suppress(TruncatedInput):
+                if self._decode(index).ndim == 2:
+                    raise GreyInput(file)
+                return
+
     def _read(self, index: int) -> Picture:
+        picture = self._decode(index)
+        if self.colour and picture.ndim == 2:
+            # Some programs store a picture without colours, a black one say, as a grey one.
+            picture = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR)
+        if self.colour and picture.dtype == np.uint16:
+            picture = cv2.convertScaleAbs(picture, alpha=255 / 65535)
+        return cast(Picture, picture)
+
+    def _decode(self, index: int) -> NDArray[Any]:
         file = self._files[index]
         with reading(file):
             data = file.read_bytes()
@@ -52,20 +116,13 @@ class Stills(FrameSource):
             except cv2.error:
                 picture = None
         if picture is None:
-            raise TruncatedInput(self.path, index, f"{file.name} is damaged or not a picture")
+            raise TruncatedInput(self.path, index, f"{file.name} is {_DAMAGED}")
         if picture.dtype not in (np.uint8, np.uint16):
             raise InputError(f"{file} has {picture.dtype} pixels; 8 or 16 bits are needed.")
-        if self.colour and picture.ndim == 2:
-            if index == 0:
-                raise GreyInput(file)
-            # Some programs store a picture without colours, a black one say, as a grey one.
-            picture = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR)
-        if self.colour and picture.dtype == np.uint16:
-            picture = cv2.convertScaleAbs(picture, alpha=255 / 65535)
-        return cast(Picture, picture)
+        return np.asarray(picture)
 
 
-def _read_ahead(read: Callable[[int], Picture], indices: range) -> Iterator[tuple[int, Picture]]:
+def _read_ahead(read: Callable[[int], T], indices: range) -> Iterator[tuple[int, T]]:
     """(index, its picture) in order, while threads read the next ones."""
     threads = ThreadPoolExecutor(READ_AHEAD)
     pending = deque(threads.submit(read, index) for index in indices[:READ_AHEAD])

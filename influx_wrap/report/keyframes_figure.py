@@ -40,6 +40,7 @@ THUMBNAIL_WIDTH_PX = (120, 320)
 SHEET_WIDTH_PX = 2000
 GREY_STEP = 8
 _SHEET_GAP_PX = 6
+_LETTER_PX = 8
 _ORANGE_BGR = (0, 94, 213)
 
 
@@ -119,12 +120,14 @@ def draw_coverage(
 def draw_contact_sheet(
     pictures: Iterable[tuple[int, NDArray[np.uint8] | NDArray[np.uint16]]],
     corners: Mapping[int, FloatArray],
+    names: Mapping[int, str],
     path: Path,
 ) -> list[int]:
     """Write a PNG with a thumbnail of each frame in ``corners``; returns those never seen.
 
     pictures  (frame, grey picture (H, W)), in any order; each is dropped once it is drawn
     corners   by frame, pixels (n, 2) of the corners found in it
+    names     by frame, what to call it; a long name loses its middle
     """
     frames = sorted(corners)
     sheet: ContactSheet | None = None
@@ -139,12 +142,20 @@ def draw_contact_sheet(
                 label_px=18, baseline_px=5, gap_px=_SHEET_GAP_PX, text_scale=0.42,
             )  # fmt: skip
         thumbnail = _thumbnail(as_8_bit(picture), corners[frame], size)
-        sheet.place(frames.index(frame), thumbnail, f"{frame}: {len(corners[frame])} corners")
+        count = f": {len(corners[frame])} corners"
+        label = _shortened(names[frame], size[0] // _LETTER_PX - len(count)) + count
+        sheet.place(frames.index(frame), thumbnail, label)
         missing.discard(frame)
     if sheet is None:
         raise InputError(f"{path}: there is no picture to draw a contact sheet of.")
     sheet.write(path)
     return sorted(missing)
+
+
+def _shortened(name: str, letters: int) -> str:
+    """A name of at most so many letters, but six; its end, with the number, is what differs."""
+    letters = max(letters, 6)
+    return name if len(name) <= letters else f"..{name[-(letters - 2) :]}"
 
 
 def _thumbnail_px(n: int, aspect: float) -> tuple[int, int]:

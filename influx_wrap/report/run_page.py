@@ -281,7 +281,7 @@ def _uncertainty(
 
 
 def _views(views: Sequence[ViewReport]) -> Json:
-    """Rows of view, reason (its number, -1 of a view used), corners used, removed, and RMS."""
+    """Rows of view, reason (its number, -1 of a view used), corners used, removed, RMS, name."""
     counts = Counter(view.reason for view in views if not view.used)
     reasons = [reason for reason, _ in counts.most_common()]
     return {
@@ -293,6 +293,7 @@ def _views(views: Sequence[ViewReport]) -> Json:
                 view.corners_used,
                 len(view.corners_removed),
                 None if view.rms_px is None else float(f"{view.rms_px:.5g}"),
+                view.label,
             ]
             for view in views
         ],

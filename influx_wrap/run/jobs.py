@@ -12,10 +12,16 @@ from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.formats import experiment as files
-from influx_wrap.formats.recording_yaml import RECORDING, read_setting
+from influx_wrap.formats.files import PICTURES
+from influx_wrap.formats.recording_yaml import RECORDING, VIDEOS, read_setting, suffixes
 from influx_wrap.model.hardware import Rig
+from influx_wrap.model.words import by_reason
+from influx_wrap.observe.sources import OTHER_PICTURES
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import Simulation
+
+_CELL_FILES = files.EXPERIMENT, RECORDING
+_FOOTAGE = {*VIDEOS, *PICTURES, *OTHER_PICTURES}
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ def recorded_jobs(
         raise InputError(
             f"{folder} has no sub-folder with an {files.EXPERIMENT} or a {RECORDING}: there is "
             "no cell in it. Make one with influx-calib simulate."
+            + "".join(f" {text}." for text in by_reason(unused_footage(folder)))
         )
     wanted = set(found) if cells == "all" else {name.strip() for name in cells.split(",")}
     known = sorted(found, key=by_number)
@@ -88,6 +95,23 @@ def recorded_jobs(
         else Job(name, lens, folder / name, None, tuple(recipes), seed)
         for name in chosen
     ]  # fmt: skip
+
+
+def unused_footage(folder: Path) -> dict[str, str]:
+    """What a folder of cells holds that looks like footage and belongs to no cell, and why."""
+    unused = {}
+    for path in sorted(folder.iterdir(), key=lambda path: by_number(path.name)):
+        if path.name.startswith("."):
+            continue
+        if path.is_file() and path.suffix.lower() in _FOOTAGE:
+            unused[path.name] = f"it needs a folder of its own with a {RECORDING}"
+        elif path.is_dir() and not any((path / name).exists() for name in _CELL_FILES):
+            inside = [path, *(sub for sub in path.iterdir() if sub.is_dir())]
+            if any((sub / name).exists() for sub in inside for name in _CELL_FILES):
+                unused[f"{path.name}/"] = "its cells lie a folder deeper, give it as --data"
+            elif any(suffixes(sub) & _FOOTAGE for sub in inside):
+                unused[f"{path.name}/"] = f"there is footage but no {RECORDING} in it"
+    return unused
 
 
 def by_number(name: str) -> list[str | int]:

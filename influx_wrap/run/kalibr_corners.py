@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
@@ -14,10 +15,13 @@ from influx_wrap.formats.detections import PER_FRAME, DetectionSummary
 from influx_wrap.formats.files import check_writable, make_folder, writing
 from influx_wrap.formats.kalibr import COORDS, SUCCESSES, read_target
 from influx_wrap.model.target import Target
+from influx_wrap.model.words import by_reason
 from influx_wrap.observe.bags import BagFrames, Excerpt
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ def detect_all(source: FrameSource, target: Target, folder: Path, watch: Watch) 
             f"{source.path} is readable up to frame {summary.n_frames - 1}, then "
             f"{summary.truncated}: copy it again, or cut the readable part out."
         )
+    for text in by_reason(summary.unread):
+        log.warning("%s: %s.", source.path, text)
     return summary
 
 

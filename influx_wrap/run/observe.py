@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from influx_wrap.flight.pipeline import ObservedFlight, observe_flight
 from influx_wrap.formats.recording_yaml import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
-from influx_wrap.run.jobs import Job
+from influx_wrap.model.words import by_reason
+from influx_wrap.run.jobs import Job, unused_footage
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.recordings import Observed, observe_recording
 from influx_wrap.run.views import missing_in_short
+
+log = logging.getLogger(__name__)
 
 
 def observe_jobs(
@@ -31,6 +36,18 @@ def observe_jobs(
         job if job.recording is None else _observe(job, plan, boards, processes, listener)
         for job in jobs
     ]
+
+
+def warn_of_unused(data: Path | None, listener: RunListener) -> None:
+    """Name the footage in a folder of recordings that belongs to none of them."""
+    for text in [] if data is None else by_reason(unused_footage(data)):
+        _warn(str(data), text, listener)
+
+
+def _warn(subject: str, text: str, listener: RunListener) -> None:
+    """Tell a person now, and whoever reads run.log later."""
+    log.warning("%s: %s", subject, text)
+    listener.warn(subject, f"{text}.")
 
 
 def _observe(
@@ -56,7 +73,7 @@ def _observe(
     except Exception as error:
         return replace(job, failure=error)
     for text in texts:
-        listener.warn(job.cell, f"{text}.")
+        _warn(job.cell, text, listener)
     return job
 
 
@@ -66,9 +83,12 @@ def _warnings(observed: Observed) -> list[str]:
     summary = observed.summary
     if summary.truncated is not None:
         texts.append(_truncated(summary.n_frames, summary.truncated))
+    texts += by_reason(summary.unread)
     if observed.sheet_problem is not None:
         texts.append(f"contact sheet: {observed.sheet_problem.rstrip('.')}")
-    missing = missing_in_short(observed.coverage)
+    if observed.views.mode == "moved":
+        texts.append(observed.views.why)
+    missing = missing_in_short(observed.views.coverage)
     if missing is not None:
         texts.append(missing)
     return texts

@@ -40,7 +40,7 @@ from influx_wrap.report.table_figure import draw_table
 from influx_wrap.run.campaign import run_campaign
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.observe import observe_jobs
+from influx_wrap.run.observe import observe_jobs, warn_of_unused
 from influx_wrap.run.page import write_report
 from influx_wrap.run.plan import plan_by_name
 from influx_wrap.run.table import NoTable, table_from_run
@@ -150,6 +150,7 @@ def run_lens(
     todo = [replace(job, engine=calibrator, rig=rig) for job in todo]
     with chosen_cluster(scheduler) as cluster, workspace.open():
         workspace.claim(plan)
+        warn_of_unused(folder, listener)
         todo = observe_jobs(todo, plan, boards, processes, listener)
         stores = {chosen.name: workspace}
         records = calibrate_jobs(todo, stores, processes, listener, cluster)[chosen.name]

@@ -25,11 +25,10 @@ from influx_wrap.model.experiment import Plan, Setting
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Truth
-from influx_wrap.observe.coverage import Coverage
 from influx_wrap.observe.footage import detect_footage
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.run.views import choose_views, show_views, shown_coverage
+from influx_wrap.run.views import ShownViews, choose_views, show_views, shown_views
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +39,12 @@ DETECTIONS = "detections"
 class Observed:
     """What was found in a recording.
 
-    coverage       what the chosen views show
+    views          how the views were chosen and what they show
     sheet_problem  why the contact sheet just drawn is none, or not complete; else None
     """
 
     summary: DetectionSummary
-    coverage: Coverage
+    views: ShownViews
     sheet_problem: str | None
 
 
@@ -78,20 +77,22 @@ def observe_recording(
     setting = Setting(folder.name, recording.target_name, recording.lfl_mm, recording.fd_m)
     made_from = _made_from(recording, setting, plan, out)
     is_made = _is_made(out, made_from)
-    coverage = shown_coverage(out) if is_made else None
-    if coverage is not None:
-        return Observed(summary, coverage, None)
+    shown = shown_views(out) if is_made else None
+    if shown is not None:
+        return Observed(summary, shown, None)
     views = choose_views(out / DETECTIONS)
     if not is_made:
         # Until the last file is written the folder is made from nothing.
         write_json(out / MADE_FROM, {})
         observations, truth = views.observations, read_recording_truth(folder)
-        log.info("%s: %d of %d frames used", folder.name, observations.n_views, summary.n_frames)
+        used = f"{observations.n_views} of {summary.n_frames} frames used"
+        log.info("%s: %s; %s", folder.name, used, views.keyframes.why)
         known = None if truth is None else _truth_of_views(truth, observations)
         write_experiment(out, setting, plan.camera, plan.lens.name, observations, known)
     sheet_problem = show_views(views, recording.footage, out, drawing)
     write_json(out / MADE_FROM, made_from)
-    return Observed(summary, views.coverage, sheet_problem)
+    shown = ShownViews(views.coverage, views.keyframes.mode, views.keyframes.why)
+    return Observed(summary, shown, sheet_problem)
 
 
 def _truth_of_views(truth: RecordingTruth, observations: Observations) -> Truth:

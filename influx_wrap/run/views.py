@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,8 @@ from influx_wrap.observe.coverage import (
     name_parts,
 )
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
-from influx_wrap.observe.keyframes import Keyframes, Reason, choose_keyframes
+from influx_wrap.observe.held_poses import Keyframes, Reason
+from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.report.keyframes_figure import (
     draw_contact_sheet,
@@ -55,6 +56,8 @@ from influx_wrap.report.keyframes_figure import (
 )
 
 KEYFRAMES = "keyframes.json"
+NAMED = 10
+"""How many frames that are missing are named."""
 FIGURES = DETECTIONS_PNG, COVERAGE_PNG, CONTACT_PNG = (
     "detections.png",
     "coverage.png",
@@ -66,6 +69,7 @@ LEFT_OUT = {
     Reason.NOT_HELD: "beginning or end of a movement",
     Reason.SAME_POSE: "same pose as a chosen frame",
     Reason.SUPPRESSED: "close to a stronger frame",
+    Reason.LIKE_CHOSEN: "much like a chosen frame",
 }
 
 
@@ -89,6 +93,8 @@ def choose_views(detections: Path) -> ChosenViews:
     """The views worth keeping of the recording in a folder of detections."""
     summary = read_summary(detections)
     seen = _read_all(detections, summary)
+    if not summary.stills:
+        seen = replace(seen, view_names=tuple(f"frame {i}" for i in seen.view_ids.tolist()))
     try:
         keyframes, chosen = choose_keyframes(seen, summary.n_frames, is_stills=summary.stills)
     except InputError as error:
@@ -125,18 +131,28 @@ def show_views(views: ChosenViews, footage: Path, out: Path, progress: Progress)
     return problem
 
 
-def shown_coverage(out: Path) -> Coverage | None:
-    """The coverage in a folder that ``show_views`` has finished; None if anything is missing."""
+@dataclass(frozen=True, eq=False)
+class ShownViews:
+    """What ``show_views`` tells of the views that were chosen: see ``Coverage``, ``Keyframes``."""
+
+    coverage: Coverage
+    mode: str
+    why: str
+
+
+def shown_views(out: Path) -> ShownViews | None:
+    """What a folder says that ``show_views`` has finished; None if anything is missing."""
     if not all((out / name).exists() for name in FIGURES):
         return None
     try:
         record = read_json(out / KEYFRAMES)
         per_orientation = record.record("views_per_orientation")
-        return Coverage(
+        coverage = Coverage(
             record.rows("views_per_cell", CELL_COLS).astype(np.int64),
             np.array([per_orientation.integer(name, at_least=0) for name in ORIENTATIONS]),
             tuple(str(text) for text in record.items("warnings")),
         )
+        return ShownViews(coverage, record.text("mode"), record.text("why"))
     except InputError:
         return None
 
@@ -195,12 +211,16 @@ def _contact_sheet(
         if source.image_size != chosen.image_size:
             size, wanted = size_text(source.image_size), size_text(chosen.image_size)
             return f"none, as {footage} has {size} pixels, the detections are of {wanted}."
-        missing = draw_contact_sheet(_pictures(source, frames, progress), corners, path)
+        names = dict(zip(frames.tolist(), chosen.view_names, strict=True))
+        missing = draw_contact_sheet(_pictures(source, frames, progress), corners, names, path)
     except InputError as error:
         return f"none, as {error}"
     if not missing:
         return None
-    return f"it lacks {counted(len(missing), 'frame')} that cannot be read from {footage}."
+    lacking = ", ".join(names[frame] for frame in missing[:NAMED])
+    more = ", ..." if len(missing) > NAMED else ""
+    frames_text = counted(len(missing), "frame")
+    return f"it lacks {frames_text} that cannot be read from {footage}: {lacking}{more}."
 
 
 def _pictures(
@@ -223,10 +243,13 @@ def _as_json(views: ChosenViews) -> dict[str, object]:
     summary, keyframes, coverage = views.summary, views.keyframes, views.coverage
     return {
         "frames": keyframes.frames.tolist(),
+        "names": list(views.observations.view_names),
         "corners": summary.counts[keyframes.frames].tolist(),
         "n_frames": summary.n_frames,
         "image_size": list(summary.image_size),
         "stills": summary.stills,
+        "mode": keyframes.mode,
+        "why": keyframes.why,
         "radius_threshold": keyframes.threshold,
         "left_out": views.left_out,
         "coverage": coverage.share,

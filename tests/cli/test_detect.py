@@ -1,5 +1,6 @@
 """``detect``: footage in, files out, whatever happens in between."""
 
+import json
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from influx_wrap.formats.detections import read_summary
 from influx_wrap.formats.kalibr import write_target
 from influx_wrap.observe.footage import JOURNAL
 from tests.cli.conftest import Invoke, assert_mistake, command_line, execute
-from tests.clips import GRID, picture, write_clip
+from tests.clips import GRID, SIZE, picture, write_clip
 
 N = 80
 
@@ -98,6 +99,24 @@ def test_stills(tmp_path: Path, invoke: Invoke) -> None:
         result = invoke(*arguments(folder, tmp_path / "out"), "--jobs", 1, *options)
         assert result.exit_code == 0, result.output
         assert read_summary(tmp_path / "out").stills == stills
+
+
+def test_photographs_are_called_by_their_files(tmp_path: Path, invoke: Invoke) -> None:
+    write_target(tmp_path / "target.yaml", GRID)
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i in range(3):
+        cv2.imwrite(str(folder / f"left{i}.png"), picture(i))
+    cv2.imwrite(str(folder / "grey[a].png"), np.full((SIZE[1], SIZE[0]), 120, np.uint8))
+    (folder / "left1.png").write_bytes(b"broken")
+    (folder / "IMG_1.HEIC").write_bytes(b"an iPhone's")
+    result = invoke(*arguments(folder, tmp_path / "out"), "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "board not found      1 (grey[a].png)" in result.stdout
+    assert "not used: left1.png: damaged or not a picture." in result.stderr
+    assert "not used: IMG_1.HEIC: HEIC is not read here" in result.stderr
+    assert json.loads((tmp_path / "out" / "view_names.json").read_text())["1"] == "left0.png"
+    assert invoke(*arguments(folder, tmp_path / "out"), "--jobs", 1).stderr.count("not used") == 2
 
 
 def test_mistakes(clip: Path, tmp_path: Path, invoke: Invoke) -> None:

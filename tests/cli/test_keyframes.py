@@ -85,11 +85,12 @@ def test_one_view_per_pose(invoke, detections):
     result = invoke("keyframes", detections)
     assert result.exit_code == 0, result.output
     assert "45 of 270 frames chosen" in result.stdout
+    assert "poses were held: the board is at rest in 180 frames, in motion in 0" in result.stdout
     assert "warning" not in result.stdout
     out = detections / "keyframes"
     names = {path.name for path in out.iterdir()}
     assert names == {
-        *("target.yaml", "coords_2d.csv", "successes.csv", "keyframes.json"),
+        *("target.yaml", "coords_2d.csv", "successes.csv", "keyframes.json", "view_names.json"),
         *("detections.png", "coverage.png", "contact.png"),
     }
     listed = json.loads((out / "keyframes.json").read_text())
@@ -105,6 +106,8 @@ def test_one_view_per_pose(invoke, detections):
     kept = read_observations(*(out / name for name in files), target, SIZE)
     every = read_observations(*(detections / name for name in files), target, SIZE)
     assert kept.view_ids.tolist() == listed["frames"]
+    assert kept.view_names == tuple(f"frame {i}" for i in frames) == tuple(listed["names"])
+    assert listed["mode"] == "held"
     assert kept.valid.sum(axis=1).tolist() == listed["corners"]
     same = np.isin(every.view_ids, frames)
     assert np.array_equal(kept.uv, every.uv[same])
@@ -124,6 +127,33 @@ def test_missing_tilts_are_named(invoke, tmp_path):
     assert result.exit_code == 0, result.output
     assert "warning: no view shows the board tilted left" in result.stdout
     assert "warning: no view shows the board tilted right" in result.stdout
+
+
+def test_a_board_that_never_rests(invoke, tmp_path):
+    """Half a turn of the board through the picture, a few pixels per frame."""
+    folder, n = tmp_path / "detections", 120
+    time = np.linspace(0, 1, n)[:, None]
+    camera = Intrinsics(420.0, 420.0, 159.5, 99.5)
+    turns = np.radians(35) * np.sin(2 * np.pi * np.hstack([2 * time, 3 * time, time]))
+    rotations = rotation_matrix(turns) @ np.diag([1.0, -1.0, -1.0])
+    centres = np.hstack([0.3 * np.cos(5 * time), 0.2 * np.sin(8 * time), 2.0 + 0.3 * time])
+    uv, valid = project(
+        camera, transform(rotations, centres - rotations @ GRID.points.mean(axis=0), GRID.points)
+    )
+    valid &= ((uv > 3) & (uv < np.array(SIZE) - 4)).all(axis=-1)
+    write_footage(tmp_path / "footage", n)
+    summary = DetectionSummary(
+        tmp_path / "footage", SIZE, False, len(GRID.points), valid.sum(axis=1), (), None, {}
+    )
+    write_detections(folder, GRID, summary, [(uv, valid.astype(float))])
+    result = invoke("keyframes", folder)
+    assert result.exit_code == 0, result.output
+    assert "poses were not held: the board is in motion in" in result.stdout
+    assert "left out: much like a chosen frame" in result.stdout
+    listed = json.loads((folder / "keyframes" / "keyframes.json").read_text())
+    assert listed["mode"] == "moved"
+    assert 20 <= len(listed["frames"]) <= 60
+    assert sum(listed["left_out"].values()) == n - len(listed["frames"])
 
 
 def test_stills_are_all_kept(invoke, tmp_path):
@@ -161,6 +191,7 @@ def test_footage_that_is_damaged(invoke, detections):
     result = invoke("keyframes", detections)
     assert result.exit_code == 0, result.output
     assert "it lacks 1 frame that" in result.stdout
+    assert ": frame 205." in result.stdout
 
 
 def test_mistakes(invoke, detections, tmp_path):

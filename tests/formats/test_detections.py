@@ -1,6 +1,7 @@
 """The folder of a recording's detections, there and back."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ def test_there_and_back(folder: Path, tmp_path: Path) -> None:
     assert (summary.image_size, summary.n_frames, summary.n_points) == ((30, 20), 5, 6)
     assert (summary.ambiguous, summary.truncated) == ((3,), "the file ends")
     assert summary.made_from == {"influx_wrap": "1"}
+    assert (dict(summary.unread), summary.names) == ({}, ())
     successes = np.loadtxt(folder / "successes.csv", delimiter=",", dtype=int)
     assert successes[:, 0].tolist() == np.repeat(np.arange(5), 6).tolist()
     np.testing.assert_array_equal(successes[:, 1].reshape(5, 6).sum(axis=1), summary.counts)
@@ -70,6 +72,24 @@ def test_faults(folder: Path, key: str, value: object, problem: str) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     with pytest.raises(InputError, match=problem):
         read_summary(folder)
+
+
+def test_photographs_have_names(folder: Path) -> None:
+    video = read_summary(folder)
+    names = tuple(f"left{i}.jpg" for i in range(5))
+    photographs = replace(video, stills=True, names=names, unread={"a.heic": "HEIC"})
+    confidence = (np.arange(6) < video.counts[:, None]).astype(float)
+    write_detections(folder, TARGET, photographs, [(np.zeros((5, 6, 2)), confidence)])
+    again = read_summary(folder)
+    assert (again.names, dict(again.unread)) == (names, {"a.heic": "HEIC"})
+    write_detections(folder, TARGET, video, [(np.zeros((5, 6, 2)), confidence)])
+    assert read_summary(folder).names == ()
+    # A folder of an earlier version.
+    path = folder / "detection.json"
+    values = json.loads(path.read_text())
+    del values["unread"]
+    path.write_text(json.dumps(values))
+    assert dict(read_summary(folder).unread) == {}
 
 
 def test_a_folder_without_detections(tmp_path: Path) -> None:

@@ -26,6 +26,23 @@ def test_counts_and_default_ids() -> None:
     assert observations.view_ids.tolist() == [0, 1, 2]
 
 
+def test_names() -> None:
+    uv, valid = good()
+    ids = np.array([3, 7, 9])
+    plain = Observations(GRID, uv, valid, SIZE, ids)
+    assert plain.view_names == ("view 3", "view 7", "view 9")
+    assert not plain.has_own_names
+    named = Observations(GRID, uv, valid, SIZE, ids, ("a.jpg", "b.jpg", "c.jpg"))
+    assert named.has_own_names
+    some = named.subset(np.array([0, 2]))
+    assert (some.view_ids.tolist(), some.view_names) == ([3, 9], ("a.jpg", "c.jpg"))
+    with pytest.raises(InputError, match="1 view names for 3 views"):
+        Observations(GRID, uv, valid, SIZE, ids, ("a.jpg",))
+    uv[1, 7, 0] = np.nan
+    with pytest.raises(InputError, match=r"^b\.jpg, point 7: the coordinates are not finite"):
+        Observations(GRID, uv, valid, SIZE, ids, ("a.jpg", "b.jpg", "c.jpg"))
+
+
 def test_invalid_entries_may_hold_anything() -> None:
     uv, valid = good()
     valid[0, 0], uv[0, 0] = False, np.nan

@@ -10,10 +10,10 @@ from influx_wrap.observe.coverage import (
     MIN_VIEWS,
     ORIENTATIONS,
     assess_coverage,
-    board_tilts_deg,
     count_views,
     name_parts,
     orientations,
+    place_boards,
 )
 
 GRID = AprilGrid(tag_cols=11, tag_rows=8, tag_size_m=0.05, tag_spacing=0.3)
@@ -40,7 +40,7 @@ def filmed(rng, tilts_deg, k1=-0.1):
 @pytest.mark.parametrize(("focal_px", "tolerance_deg"), [(FOCAL_PX, 8), (None, 8)])
 def test_tilts_are_those_of_the_poses(k1, focal_px, tolerance_deg):
     uv, valid, rotations = filmed(np.random.default_rng(0), TILTS_DEG, k1)
-    found = board_tilts_deg(uv, valid, GRID, SIZE, focal_px)
+    found = place_boards(uv, valid, GRID, SIZE, focal_px).tilts_deg
     x, y, z = rotations[:, :, 2].T
     true = np.degrees(np.stack([np.arctan2(y, -z), np.arctan2(-x, -z)], axis=1))
     np.testing.assert_allclose(found, true, atol=tolerance_deg)

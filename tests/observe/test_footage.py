@@ -160,7 +160,7 @@ def test_two_boards(tmp_path: Path) -> None:
     assert summary.ambiguous == read_summary(tmp_path / "out").ambiguous == (1,)
     assert summary.counts[1] == 0
     many = write_pictures(tmp_path / "many", [one, both, both])
-    with pytest.raises(InputError, match=r"2 of the 3 frames .* more than once, frame 1 first"):
+    with pytest.raises(InputError, match=r"2 of the 3 frames .* more than once, 1.png first"):
         run(many, tmp_path / "none")
     assert list((tmp_path / "none").iterdir()) == []
 

@@ -9,16 +9,16 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid, Checkerboard
 from influx_wrap.observe.aprilgrid import detect
-from influx_wrap.observe.keyframes import (
+from influx_wrap.observe.held_poses import (
     Reason,
     _strict_order,
     _suppression,
-    displacement_px,
-    keep_stills,
     least_corners,
     select_held_poses,
     select_keyframes,
 )
+from influx_wrap.observe.keyframes import keep_stills
+from influx_wrap.observe.moving_board import displacement_px
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 
 COMPLETE = 352

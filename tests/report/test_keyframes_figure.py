@@ -9,10 +9,13 @@ from influx_wrap.observe.coverage import Coverage
 from influx_wrap.report.keyframes_figure import (
     MAX_DRAWN,
     _envelope,
+    _shortened,
     draw_contact_sheet,
     draw_coverage,
     draw_detections,
 )
+
+NAMES = {frame: f"left{frame:02d}.jpg" for frame in range(10)}
 
 
 def has_colour(image, bgr):
@@ -64,7 +67,7 @@ def test_contact_sheet_streams_and_stays_small(tmp_path):
             yield frame, rng.normal(120, 30, (200, 310)).clip(0, 255).astype(np.uint8)
 
     path = tmp_path / "contact.png"
-    assert draw_contact_sheet(pictures(), corners, path) == []
+    assert draw_contact_sheet(pictures(), corners, {i: f"frame {i}" for i in corners}, path) == []
     assert path.stat().st_size < 5e6
     image = cv2.imread(str(path))
     assert image.shape[0] * image.shape[1] < 6e6
@@ -75,17 +78,22 @@ def test_contact_sheet_of_16_bit_pictures_shows_the_corner_where_it_is(tmp_path)
     picture = np.full((200, 320), 30_000, dtype=np.uint16)
     picture[100:] = 65535
     corners = {3: np.array([[160.0, 50.0]])}
-    draw_contact_sheet([(2, picture), (3, picture)], corners, tmp_path / "contact.png")
+    draw_contact_sheet([(2, picture), (3, picture)], corners, NAMES, tmp_path / "contact.png")
     image = cv2.imread(str(tmp_path / "contact.png"))
     orange = np.argwhere(np.abs(image.astype(int) - (0, 94, 213)).sum(axis=2) < 30)
     assert np.allclose(orange.mean(axis=0), [6 + 50, 6 + 160], atol=1.5)
     assert image[6 + 20, 6 + 20].max() < 140 < image[6 + 150, 6 + 20].min()
 
 
+def test_long_names_keep_their_ends():
+    assert _shortened("left07.jpg", 20) == "left07.jpg"
+    assert _shortened("PXL_20240102_030405678.jpg", 12) == "..405678.jpg"
+
+
 def test_frames_that_never_come_are_named(tmp_path):
     picture = np.zeros((20, 30), dtype=np.uint8)
     corners = {0: np.zeros((0, 2)), 9: np.zeros((0, 2))}
-    assert draw_contact_sheet([(0, picture)], corners, tmp_path / "contact.png") == [9]
+    assert draw_contact_sheet([(0, picture)], corners, NAMES, tmp_path / "contact.png") == [9]
     with pytest.raises(InputError, match="no picture"):
-        draw_contact_sheet([], corners, tmp_path / "none.png")
+        draw_contact_sheet([], corners, NAMES, tmp_path / "none.png")
     assert not (tmp_path / "none.png").exists()

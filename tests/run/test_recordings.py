@@ -130,7 +130,13 @@ def test_footage_becomes_intrinsics(
     bound, estimate = record["truth"]["bound"], record["intrinsics"]
     for name in ("fx", "fy", "cx", "cy"):
         assert abs(estimate[name] - getattr(CAMERA, name)) < 4 * bound[name]
-    assert json.loads((out / "cells" / "z2f1" / "result.json").read_text())["truth"] is None
+    assert [view["name"] for view in record["views"]["list"]] == [
+        f"frame {i}" for i in video.observations.view_ids
+    ]
+    photographs = json.loads((out / "cells" / "z2f1" / "result.json").read_text())
+    assert photographs["truth"] is None
+    names = [view["name"] for view in photographs["views"]["list"]]
+    assert names == [f"{i}.png" for i in range(len(POSES))]
     failure = json.loads((out / "cells" / "z3f1" / "failure.json").read_text())
     assert failure["stage"] == "footage"
     assert failure["reason"].startswith("pictures: the target is in none of the 1 frames")
@@ -184,16 +190,64 @@ def test_footage_of_another_rig(rig: Path, data: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_truncated_footage_goes_on(rig: Path, data: Path, tmp_path: Path) -> None:
+def test_a_damaged_photograph_costs_that_one(rig: Path, data: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "z1f1", tmp_path / "out"
     shutil.copytree(data / "z2f1", folder)
-    (folder / "pictures" / "8.png").write_bytes(b"broken")
+    (folder / "pictures" / "3.png").write_bytes(b"broken")
+    (folder / "pictures" / "IMG_0001.HEIC").write_bytes(b"an iPhone's")
     summary = observe(rig, folder, out).summary
-    assert summary.truncated == "8.png is damaged or not a picture"
-    assert read_experiment(out).observations.n_views == len(POSES) - 1
-    shutil.copy(data / "z2f1" / "pictures" / "8.png", folder / "pictures")
-    assert observe(rig, folder, out).summary.truncated is None
+    assert summary.truncated is None
+    assert list(summary.unread) == ["3.png", "IMG_0001.HEIC"]
+    assert summary.unread["3.png"] == "damaged or not a picture"
+    kept = read_experiment(out).observations
+    assert kept.view_ids.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
+    assert kept.view_names == tuple(f"{i}.png" for i in (0, 1, 2, 4, 5, 6, 7, 8))
+    shutil.copy(data / "z2f1" / "pictures" / "3.png", folder / "pictures")
+    assert list(observe(rig, folder, out).summary.unread) == ["IMG_0001.HEIC"]
     assert read_experiment(out).observations.n_views == len(POSES)
+
+
+def test_truncated_footage_goes_on(rig: Path, data: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "z1f1", tmp_path / "out"
+    (folder / "pictures").mkdir(parents=True)
+    for i in range(len(POSES) * N_HELD):
+        shutil.copy(
+            data / "z2f1" / "pictures" / f"{i // N_HELD}.png", folder / "pictures" / f"{i}.png"
+        )
+    described = (data / "z2f1" / "recording.yaml").read_text()
+    (folder / "recording.yaml").write_text(described + "stills: false\n")
+    (folder / "pictures" / f"{8 * N_HELD}.png").write_bytes(b"broken")
+    summary = observe(rig, folder, out).summary
+    assert summary.truncated == f"{8 * N_HELD}.png is damaged or not a picture"
+    assert read_experiment(out).observations.n_views == len(POSES) - 1
+
+
+def test_footage_that_is_not_used_is_named(rig: Path, data: Path, tmp_path: Path) -> None:
+    recordings_folder, out = tmp_path / "data", tmp_path / "out"
+    shutil.copytree(data / "z2f1", recordings_folder / "z2f1")
+    (recordings_folder / "z2f1" / "pictures" / "a.heic").write_bytes(b"an iPhone's")
+    shutil.copytree(data / "z2f1" / "pictures", recordings_folder / "forgotten" / "pictures")
+    shutil.copytree(data / "z2f1", recordings_folder / "monday" / "z2f2")
+    shutil.copy(data / "z1f1" / "clip.mkv", recordings_folder / "loose.mkv")
+    (recordings_folder / "notes").mkdir()
+    (recordings_folder / "notes.txt").write_text("windy")
+    result = run(rig, recordings_folder, out)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.stderr.split())
+    logged = (out / "run.log").read_text()
+    for text in (
+        "not used: forgotten/: there is footage but no recording.yaml in it",
+        "not used: monday/: its cells lie a folder deeper, give it as --data",
+        "not used: loose.mkv: it needs a folder of its own with a recording.yaml",
+        "z2f1: not used: a.heic: HEIC is not read here, convert to JPEG",
+    ):
+        assert text in told
+        assert text in logged
+    assert "notes" not in told
+    shutil.rmtree(recordings_folder / "z2f1")
+    empty = run(rig, recordings_folder, tmp_path / "other")
+    assert empty.exit_code == 2
+    assert "not used: loose.mkv" in " ".join(empty.stderr.split())
 
 
 def test_a_board_that_is_never_held(rig: Path, data: Path, tmp_path: Path) -> None:
@@ -214,8 +268,8 @@ def test_what_was_chosen_is_shown_once(
     first = observe(rig, data / "z2f1", out)
     listed = json.loads((out / KEYFRAMES).read_text())
     assert listed["frames"] == list(range(len(POSES)))
-    assert listed["warnings"] == list(first.coverage.warnings)
-    assert first.coverage.warnings
+    assert listed["warnings"] == list(first.views.coverage.warnings)
+    assert first.views.coverage.warnings
     shown = {name: (out / name).read_bytes() for name in (KEYFRAMES, *FIGURES)}
 
     alone = tmp_path / "alone"
@@ -230,16 +284,18 @@ def test_what_was_chosen_is_shown_once(
     for name in (KEYFRAMES, *FIGURES):
         (out / name).unlink()
         again = observe(rig, data / "z2f1", out)
-        assert again.coverage.warnings == first.coverage.warnings
+        assert again.views.coverage.warnings == first.views.coverage.warnings
         assert {name: (out / name).read_bytes() for name in shown} == shown
     (out / KEYFRAMES).write_text("{}")
     observe(rig, data / "z2f1", out)
     assert (out / KEYFRAMES).read_bytes() == shown[KEYFRAMES]
     monkeypatch.setattr(recordings, "choose_views", None)
-    kept = observe(rig, data / "z2f1", out).coverage
-    assert kept.warnings == first.coverage.warnings
-    np.testing.assert_array_equal(kept.views_per_cell, first.coverage.views_per_cell)
-    np.testing.assert_array_equal(kept.views_per_orientation, first.coverage.views_per_orientation)
+    kept = observe(rig, data / "z2f1", out).views.coverage
+    assert kept.warnings == first.views.coverage.warnings
+    np.testing.assert_array_equal(kept.views_per_cell, first.views.coverage.views_per_cell)
+    np.testing.assert_array_equal(
+        kept.views_per_orientation, first.views.coverage.views_per_orientation
+    )
 
 
 def test_an_interrupted_drawing(
@@ -251,7 +307,7 @@ def test_an_interrupted_drawing(
         patch.setattr(recordings, "show_views", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             observe(rig, data / "z2f1", out)
-    assert observe(rig, data / "z2f1", out).coverage.warnings == whole.coverage.warnings
+    assert observe(rig, data / "z2f1", out).views.coverage.warnings == whole.views.coverage.warnings
     for path in (tmp_path / "whole").iterdir():
         if path.is_file():
             assert (out / path.name).read_bytes() == path.read_bytes()

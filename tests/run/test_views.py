@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.observe.coverage import CELL_COLS, CELL_ROWS, MIN_VIEWS, ORIENTATIONS, Coverage
-from influx_wrap.run.views import FIGURES, KEYFRAMES, missing_in_short, shown_coverage
+from influx_wrap.run.views import FIGURES, KEYFRAMES, missing_in_short, shown_views
 
 
 def coverage(uncovered: tuple[slice | int, slice | int] | None, *few: int) -> Coverage:
@@ -45,20 +45,23 @@ def test_only_what_is_finished_counts(tmp_path: Path) -> None:
         "views_per_cell": cells.tolist(),
         "views_per_orientation": {name: i for i, name in enumerate(ORIENTATIONS)},
         "warnings": ["no view shows the board."],
+        "mode": "held",
+        "why": "poses were held",
     }
     for name in FIGURES:
         (tmp_path / name).touch()
-    assert shown_coverage(tmp_path) is None
+    assert shown_views(tmp_path) is None
     (tmp_path / KEYFRAMES).write_text(json.dumps(values))
-    found = shown_coverage(tmp_path)
+    found = shown_views(tmp_path)
     assert found is not None
-    np.testing.assert_array_equal(found.views_per_cell, cells)
-    assert found.views_per_orientation.tolist() == [0, 1, 2, 3, 4]
-    assert found.warnings == ("no view shows the board.",)
+    np.testing.assert_array_equal(found.coverage.views_per_cell, cells)
+    assert found.coverage.views_per_orientation.tolist() == [0, 1, 2, 3, 4]
+    assert found.coverage.warnings == ("no view shows the board.",)
+    assert (found.mode, found.why) == ("held", "poses were held")
     for key in values:
         broken = {name: value for name, value in values.items() if name != key}
         (tmp_path / KEYFRAMES).write_text(json.dumps(broken))
-        assert shown_coverage(tmp_path) is None
+        assert shown_views(tmp_path) is None
     (tmp_path / KEYFRAMES).write_text(json.dumps(values))
     (tmp_path / FIGURES[-1]).unlink()
-    assert shown_coverage(tmp_path) is None
+    assert shown_views(tmp_path) is None

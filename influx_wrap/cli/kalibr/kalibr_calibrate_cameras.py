@@ -273,7 +273,7 @@ def _say_views(calibration: Calibration) -> None:
             if view.rms_px is not None
             else f"not used: {view.reason}"
         )
-        print(f"view {view.view}: {what}")
+        print(f"{view.label}: {what}")
 
 
 def _comparison(calibration: Calibration) -> str:

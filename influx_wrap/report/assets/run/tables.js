@@ -86,8 +86,8 @@ function buildViews(cell) {
     .map((text) => header("col", text));
   head[1].className = "left";
   fill(section.querySelector("table"), head,
-    cell.views.map(([view, reason, corners, left, rms]) => make("tr", {},
-      header("row", `${view}`),
+    cell.views.map(([, reason, corners, left, rms, name]) => make("tr", {},
+      header("row", name),
       make("td", { class: "left" }, reason < 0 ? "yes" : `no: ${cell.reasons[reason][0]}`),
       number(corners, `${corners}`, "td"), number(left, `${left}`, "td"),
       number(rms, rms === null ? "" : rms.toFixed(4), "td"))));
