@@ -25,7 +25,7 @@ from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS, TAG_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
-from influx_wrap.observe.detection import AmbiguousPicture, cross
+from influx_wrap.observe.detection import AmbiguousPicture, cross, full_size, reduced
 
 TILE_PX = 4
 NEARBY_TILES = 7
@@ -56,7 +56,7 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
     Tags that are 12 to 120 px wide there are found, if dark regions are those whose
     brightness is below ``dark_share`` of the range nearby. None if there is no board.
     """
-    small = _reduced(image, scale)
+    small = reduced(image, scale)
     patches = _patches(_dark_quads(small, dark_share), 1 + grid.tag_spacing)
     board = [_read_together(small, grid, *patch) for patch in patches if len(patch[0]) > 1]
     found = [tags for tags in board if tags is not None]
@@ -72,17 +72,8 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
             f"tag {int(values[np.argmax(counts > 1)])} is in the picture more than once: "
             "two boards, or a stray tag. Cover one of them."
         )
-    # Pixel centres of the reduced picture lie between those of the full one.
-    corners = np.concatenate([tags.corners for tags in found]) * scale + (scale - 1) / 2
+    corners = full_size(np.concatenate([tags.corners for tags in found]), scale)
     return Tags(ids, corners)
-
-
-def _reduced(image: np.ndarray, scale: int) -> np.ndarray:
-    if scale == 1:
-        return image
-    size = (image.shape[1] // scale, image.shape[0] // scale)
-    cropped = image[: size[1] * scale, : size[0] * scale]
-    return np.asarray(cv2.resize(cropped, size, interpolation=cv2.INTER_AREA))
 
 
 def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:

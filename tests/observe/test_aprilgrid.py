@@ -11,8 +11,8 @@ from influx_wrap.model.intrinsics import project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.aprilgrid import BORDER_PX, detect
-from influx_wrap.observe.detection import AmbiguousPicture
+from influx_wrap.observe.aprilgrid import detect
+from influx_wrap.observe.detection import BORDER_PX, AmbiguousPicture
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
