@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics
-from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard, CircleGrid, Target
 
 DECIMALS = 8
 POSE_COLUMNS = (
@@ -135,6 +135,23 @@ def _target_lines(target: Target) -> list[str]:
                 f"    Rows: {target.rows}",
                 f"    Cols: {target.cols}",
                 f"    Spacing: {target.row_spacing_m:g} x {target.col_spacing_m:g} [m]",
+            ]
+        case Charuco():
+            return [
+                "  Type: charuco",
+                "  Squares:",
+                f"    Rows: {target.rows}",
+                f"    Cols: {target.cols}",
+                f"    Size: {target.square_size_m:g} [m]",
+                f"  Markers: {target.dictionary}, {target.marker_size_m:g} [m]",
+            ]
+        case CircleGrid():
+            return [
+                f"  Type: circlegrid{', asymmetric' if target.asymmetric else ''}",
+                "  Circles:",
+                f"    Rows: {target.rows}",
+                f"    Cols: {target.cols}",
+                f"    Spacing: {target.spacing_m:g} [m]",
             ]
         case _:
             return ["  Type: pointcloud", f"  Points: {len(target.points)}"]

@@ -3,7 +3,7 @@
 A code word has 36 bits, one per cell, row by row from the top left of the tag as it
 stands on the sheet, the first cell in the highest bit; 1 is white. Two codes differ
 in at least 11 cells in every orientation, hence the name. Around the code Kalibr
-prints a black border of two cells, so a tag is 10 cells wide.
+prints a black border of two cells, so a tag is 10 cells wide; other programs print one.
 
 On the sheet the tags stand upside down with respect to OpenCV's pictures of them:
 what OpenCV calls a tag's first corner (top left) is the bottom right one here.
@@ -18,7 +18,6 @@ from influx_wrap.model.arrays import BoolArray
 
 CODE_CELLS = 6
 BORDER_CELLS = 2
-TAG_CELLS = CODE_CELLS + 2 * BORDER_CELLS
 
 _WORDS = """
     d5d628584 d97f18b49 dd280910e e479e9c98 ebcbca822 f31dab3ac 056a5d085 10652e1d4 22b1dfead
@@ -93,11 +92,11 @@ CODES: tuple[int, ...] = tuple(int(word, 16) for word in _WORDS.split())
 """The code words, by tag id."""
 
 
-def tag_cells(tag_id: int) -> BoolArray:
-    """(10, 10) cells of a tag with its border, top row first; True is black."""
+def tag_cells(tag_id: int, border_cells: int = BORDER_CELLS) -> BoolArray:
+    """Cells (n, n) of a tag with its border, 10 x 10 in Kalibr's, top row first; True is black."""
     if not 0 <= tag_id < len(CODES):
         raise InputError(f"tag36h11 has ids 0 to {len(CODES) - 1}; there is no tag {tag_id}.")
     n_bits = CODE_CELLS * CODE_CELLS
     white = [CODES[tag_id] >> bit & 1 for bit in reversed(range(n_bits))]
     code = np.array(white).reshape(CODE_CELLS, CODE_CELLS) == 0
-    return np.pad(code, BORDER_CELLS, constant_values=True)
+    return np.pad(code, border_cells, constant_values=True)

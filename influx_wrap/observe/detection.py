@@ -58,8 +58,8 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def reduced(image: np.ndarray, scale: int) -> np.ndarray:
-    """A picture (H // scale, W // scale), each pixel the mean of ``scale`` by ``scale``; one that is
-    too small for that as it is."""
+    """A picture (H // scale, W // scale), each pixel the mean of ``scale`` by ``scale``; one
+    that is too small for that as it is."""
     if scale == 1 or min(image.shape) < scale:
         return image
     size = (image.shape[1] // scale, image.shape[0] // scale)

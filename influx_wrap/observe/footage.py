@@ -27,8 +27,16 @@ from influx_wrap.formats.detections import (
 from influx_wrap.formats.files import make_folder
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
-from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
-from influx_wrap.observe import aprilgrid, checkerboard
+from influx_wrap.model.target import (
+    AprilGrid,
+    BoardTarget,
+    Charuco,
+    Checkerboard,
+    PointCloud,
+    Target,
+    is_collinear,
+)
+from influx_wrap.observe import aprilgrid, charuco, checkerboard, circles
 from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
@@ -40,8 +48,6 @@ from influx_wrap.observe.journal import (
     footage_hash,
     use_one_thread,
 )
-
-BoardTarget = AprilGrid | Checkerboard
 
 JOURNAL = ".detecting"
 
@@ -121,10 +127,15 @@ def detect_usable(target: BoardTarget, picture: Picture) -> Detection | None:
     more targets than one."""
     nothing = nothing_found(len(target.points))
     try:
-        if isinstance(target, AprilGrid):
-            seen = aprilgrid.detect(picture, target)
-        else:
-            seen = checkerboard.detect(picture, target)
+        match target:
+            case AprilGrid():
+                seen = aprilgrid.detect(picture, target)
+            case Checkerboard():
+                seen = checkerboard.detect(picture, target)
+            case Charuco():
+                seen = charuco.detect(picture, target)
+            case _:
+                seen = circles.detect(picture, target)
     except AmbiguousPicture:
         return None
     # Corners that give no pose are of no use, and readers of observations refuse them.

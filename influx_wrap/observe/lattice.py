@@ -22,7 +22,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from influx_wrap.model.arrays import FloatArray, IntArray
-from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS, TAG_CELLS, tag_cells
+from influx_wrap.model.tag36h11 import CODE_CELLS, tag_cells
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
 from influx_wrap.observe.detection import AmbiguousPicture, cross, full_size, reduced
@@ -165,10 +165,9 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
 @lru_cache(maxsize=4)
 def _codes(n_tags: int) -> FloatArray:
     """(4, n_tags, 36) codes, mean 0 and norm 1; by quarter turn, bottom row of cells first."""
-    inner = slice(BORDER_CELLS, BORDER_CELLS + CODE_CELLS)
     codes = np.empty((4, n_tags, CODE_CELLS**2))
     for tag in range(n_tags):
-        white = 1.0 - tag_cells(tag)[::-1][inner, inner]
+        white = 1.0 - tag_cells(tag, border_cells=0)[::-1]
         for turn in range(4):
             codes[turn, tag] = np.rot90(white, turn).ravel()
     codes -= codes.mean(axis=2, keepdims=True)
@@ -180,7 +179,7 @@ def _read_together(
 ) -> Tags | None:
     """The tags at places (n, 2) of a lattice with corners (n, 4, 2), without those that are
     misplaced or beyond the board's edge. None if no part of the board fits."""
-    seen = _cell_values(image, corners)
+    seen = _cell_values(image, corners, grid.border_cells)
     codes = _codes(grid.tag_rows * grid.tag_cols)
     scores, answers = [], []
     for turn in range(4):
@@ -207,7 +206,8 @@ def _read_alone(image: np.ndarray, grid: AprilGrid, quads: list[FloatArray]) -> 
     if not quads:
         return np.empty(0, dtype=np.int64)
     codes = _codes(grid.tag_rows * grid.tag_cols)
-    likeness = np.einsum("nc,ric->nri", _cell_values(image, np.concatenate(quads)), codes)
+    seen = _cell_values(image, np.concatenate(quads), grid.border_cells)
+    likeness = np.einsum("nc,ric->nri", seen, codes)
     best = likeness.max(axis=1)
     return np.asarray(best.argmax(axis=1)[best.max(axis=1) > ALONE_CORRELATION])
 
@@ -232,9 +232,9 @@ def _turned(places: IntArray, turn: int) -> IntArray:
     return np.asarray(turned - turned.min(axis=0))
 
 
-def _cell_values(image: np.ndarray, corners: FloatArray) -> FloatArray:
+def _cell_values(image: np.ndarray, corners: FloatArray, border_cells: int) -> FloatArray:
     """(n, 36) the code's cells of tags (n, 4, 2), mean 0 and norm 1, bottom row first."""
-    at = (BORDER_CELLS + 0.5 + np.arange(CODE_CELLS)) / TAG_CELLS
+    at = (border_cells + 0.5 + np.arange(CODE_CELLS)) / (CODE_CELLS + 2 * border_cells)
     x, y = (axis.ravel() for axis in np.meshgrid(at, at))
     places = _in_quads(corners, x, y).astype(np.float32)
     seen = cv2.remap(image, places[..., 0], places[..., 1], cv2.INTER_LINEAR).astype(float)

@@ -21,9 +21,9 @@ from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import PointCloud, Target
+from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection
-from influx_wrap.observe.footage import BoardTarget, detect_usable
+from influx_wrap.observe.footage import detect_usable
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
