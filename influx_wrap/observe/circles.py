@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+from scipy.spatial import cKDTree
 
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import CircleGrid
@@ -36,6 +37,7 @@ SAMPLES = 41
 """Across the surroundings of a circle."""
 MAX_LAYOUT_ERROR = 0.25
 """How far circles may lie off the plane of their grid, in spacings."""
+REGULAR = 0.8
 MIN_RADIUS_RATIO = 0.6
 """Least radius of a circle, as a share of the grid's own."""
 _STEP = 1e-3
@@ -74,6 +76,18 @@ def detect(image: np.ndarray, target: CircleGrid) -> Detection:
         found &= ~misfits(fit_map(board[found], uv[found]), board, uv, found)
     likeness = np.minimum(radius / usual, usual / radius)
     return Detection(np.where(found[:, None], uv, np.nan), np.where(found, likeness, 0.0))
+
+
+def count_regular_blobs(image: np.ndarray) -> int:
+    """How many dark blobs an 8-bit picture (H, W) has; 0 if they are in no lattice.
+
+    In a lattice the two nearest neighbours are about equally far, even at its corners.
+    """
+    centres = np.array([blob.pt for blob in _blobs(image).detect(image)])
+    if len(centres) < 4:
+        return 0
+    near = cKDTree(centres).query(centres, k=3)[0]
+    return len(centres) if np.mean(near[:, 2] < 1.35 * near[:, 1]) > REGULAR else 0
 
 
 def _find(image: np.ndarray, target: CircleGrid, scale: int) -> FloatArray | None:

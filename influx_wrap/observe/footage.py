@@ -38,6 +38,7 @@ from influx_wrap.model.target import (
 )
 from influx_wrap.observe import aprilgrid, charuco, checkerboard, circles
 from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
+from influx_wrap.observe.explain import MIN_SHARE, SAMPLES, other_board, what_is_there
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
     CHUNK,
@@ -88,7 +89,7 @@ def detect_footage(
             truncated = journal.collect(frames, results, progress)
         counts, ambiguous = _totals(journal)
         try:
-            _check_useful(source.path, counts, ambiguous, truncated)
+            _check_useful(source, target, counts, ambiguous, truncated)
         except InputError:
             journal.remove()
             raise
@@ -160,12 +161,13 @@ def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
 
 
 def _check_useful(
-    path: Path,
+    source: FrameSource,
+    target: BoardTarget,
     counts: IntArray,
     ambiguous: tuple[int, ...],
     truncated: TruncatedInput | None,
 ) -> None:
-    n_seen = int((counts > 0).sum())
+    path, n_seen = source.path, int((counts > 0).sum())
     if len(ambiguous) > n_seen:
         raise InputError(
             f"{path}: {len(ambiguous)} of the {len(ambiguous) + n_seen} frames with tags show the "
@@ -175,10 +177,21 @@ def _check_useful(
     if n_seen == 0 and truncated is not None:
         raise truncated
     if n_seen == 0:
-        raise InputError(
-            f"{path}: the target is in none of the {len(counts)} frames. Is it the right target, "
-            "in focus, and large enough in the picture?"
-        )
+        raise not_found(source, target, len(counts))
+    most = int(counts.max())
+    if most < MIN_SHARE * len(target.points):
+        other = other_board(list(source.samples(SAMPLES)), target)
+        if other is not None:
+            raise InputError(
+                f"{path}: no frame shows more than {most} of the target's {len(target.points)} "
+                f"points. {other}"
+            )
+
+
+def not_found(source: FrameSource, target: BoardTarget, n_frames: int) -> InputError:
+    """The error that none of the frames shows the target; it says what they show instead."""
+    there = what_is_there(list(source.samples(SAMPLES)), target)
+    return InputError(f"{source.path}: the target is in none of the {n_frames} frames. {there}")
 
 
 def _totals(journal: Journal) -> tuple[IntArray, tuple[int, ...]]:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from influx_wrap.model.arrays import FloatArray, IntArray
-from influx_wrap.model.tag36h11 import CODE_CELLS, tag_cells
+from influx_wrap.model.tag36h11 import CODE_CELLS, CODES, tag_cells
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
 from influx_wrap.observe.detection import AmbiguousPicture, cross, full_size, reduced
@@ -74,6 +74,21 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
         )
     corners = full_size(np.concatenate([tags.corners for tags in found]), scale)
     return Tags(ids, corners)
+
+
+def read_tags(image: np.ndarray, border_cells: int) -> tuple[int, IntArray, FloatArray]:
+    """Tags of any board in an 8-bit picture (H, W), read one by one: the border they were read
+    with, ids (n,) and corners (n, 4, 2). Each id once, where it is clearest."""
+    quads = np.concatenate([_dark_quads(image, share) for share in (0.35, 0.5)])
+    if len(quads) == 0:
+        return border_cells, np.empty(0, dtype=np.int64), quads
+    seen = _cell_values(image, quads, border_cells)
+    likeness = np.einsum("nc,ric->nri", seen, _codes(len(CODES))).max(axis=1)
+    ids, clear = likeness.argmax(axis=1), likeness.max(axis=1)
+    order = np.argsort(-clear, kind="stable")
+    order = order[clear[order] > ALONE_CORRELATION]
+    _, first = np.unique(ids[order], return_index=True)
+    return border_cells, ids[order[first]], quads[order[first]]
 
 
 def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:

@@ -23,7 +23,7 @@ from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection
-from influx_wrap.observe.footage import detect_usable
+from influx_wrap.observe.footage import detect_usable, not_found
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
@@ -97,10 +97,7 @@ def detect(
     if not seen and truncated:
         raise truncated[0]
     if not seen:
-        raise InputError(
-            f"{source.path}: the target is in none of the {len(counts)} frames. Is it the right "
-            "target, in focus, and large enough in the picture?"
-        )
+        raise not_found(source, target, len(counts))
     observations = Observations(
         target, np.array(uv), np.array(valid), source.image_size, np.array(seen)
     )
