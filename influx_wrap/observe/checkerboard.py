@@ -2,8 +2,8 @@
 
 The board is found as a lattice of corners in a reduced picture (``crossings``), which asks
 nothing of the outer squares: they may be cut by the paper's edge. Where that gives no whole
-board although many of its corners are there, OpenCV's two detectors are asked. The corners are
-then fitted to the grey values of the full picture (``square_corners``).
+board, as where the camera moved, OpenCV's detector is asked about a small picture. The corners
+are then fitted to the grey values of the full picture (``square_corners``).
 
 Only whole boards count, as nothing tells which part of a checkerboard is seen; a fifth of the
 corners may be covered. AprilGrids and ChArUco boards may leave the picture.
@@ -44,8 +44,8 @@ REDUCED_WIDTH_PX = 1000
 """Of the picture that lattices are looked for in first."""
 MIN_SEEN = 0.8
 """Share of the corners that say where the others are."""
-WORTH_A_LOOK = 0.4
-"""Share of the corners without which OpenCV's slower detectors are not asked."""
+SMALL_WIDTH_PX = 500
+"""Of the picture that OpenCV's slower detector is asked about."""
 FIELD_OF_SQUARE = 0.3
 
 
@@ -77,24 +77,13 @@ def detect(image: np.ndarray, target: Checkerboard) -> Detection:
 def find_board(image: np.ndarray, rows: int, cols: int) -> tuple[FloatArray, float] | None:
     """Corners (rows, cols, 2) in an 8-bit picture (H, W) to some pixels, and how many."""
     scale = max(1, round(max(image.shape) / REDUCED_WIDTH_PX))
-    most = 0
     # Half the size for what is blurred, twice for small squares.
     for s in dict.fromkeys((scale, 2 * scale, max(1, scale // 2))):
         for lattice in find_lattices(reduced(image, s)):
             corners = _whole(lattice, rows, cols)
             if corners is not None:
                 return full_size(corners, s), float(s)
-            if _may_be_part(lattice, rows, cols):
-                most = max(most, int(np.isfinite(lattice[..., 0]).sum()))
-    if most < WORTH_A_LOOK * rows * cols:
-        return None
-    return _ask_opencv(image, rows, cols, scale)
-
-
-def _may_be_part(lattice: FloatArray, rows: int, cols: int) -> bool:
-    """Whether a lattice is no larger than the board; another board need not be looked at twice."""
-    long, short = max(lattice.shape[:2]), min(lattice.shape[:2])
-    return long <= max(rows, cols) and short <= min(rows, cols)
+    return _ask_opencv(image, rows, cols)
 
 
 def _whole(lattice: FloatArray, rows: int, cols: int) -> FloatArray | None:
@@ -116,18 +105,14 @@ def _whole(lattice: FloatArray, rows: int, cols: int) -> FloatArray | None:
     return np.where(seen[..., None], lattice, fit(board.reshape(-1, 2)).reshape(rows, cols, 2))
 
 
-def _ask_opencv(
-    image: np.ndarray, rows: int, cols: int, scale: int
-) -> tuple[FloatArray, float] | None:
-    """What OpenCV's two detectors find, in a reduced picture first."""
-    for s in dict.fromkeys((scale, 1)):
-        small = reduced(image, s)
-        for find in (cv2.findChessboardCorners, cv2.findChessboardCornersSB):
-            found, corners = find(small, (cols, rows))
-            if found:
-                grid = np.asarray(corners, dtype=float).reshape(rows, cols, 2)
-                return full_size(grid, s), float(s)
-    return None
+def _ask_opencv(image: np.ndarray, rows: int, cols: int) -> tuple[FloatArray, float] | None:
+    """What OpenCV finds in a small picture, in which a smeared board is sharper."""
+    scale = -(-max(image.shape) // SMALL_WIDTH_PX)
+    found, corners = cv2.findChessboardCornersSB(reduced(image, scale), (cols, rows))
+    if not found:
+        return None
+    grid = np.asarray(corners, dtype=float).reshape(rows, cols, 2)
+    return full_size(grid, scale), float(scale)
 
 
 def _as_numbered(image: np.ndarray, target: Checkerboard, corners: FloatArray) -> FloatArray:

@@ -86,7 +86,7 @@ def count_regular_blobs(image: np.ndarray) -> int:
     centres = np.array([blob.pt for blob in _blobs(image).detect(image)])
     if len(centres) < 4:
         return 0
-    near = cKDTree(centres).query(centres, k=3)[0]
+    near = np.asarray(cKDTree(centres).query(centres, k=3)[0])
     return len(centres) if np.mean(near[:, 2] < 1.35 * near[:, 1]) > REGULAR else 0
 
 
@@ -107,10 +107,10 @@ def _find(image: np.ndarray, target: CircleGrid, scale: int) -> FloatArray | Non
 
 def _blobs(image: np.ndarray) -> cv2.SimpleBlobDetector:
     """OpenCV's detector of dark blobs, for circles of any size that a grid can have."""
-    parameters = cv2.SimpleBlobDetector_Params()
+    parameters = cv2.SimpleBlobDetector.Params()
     parameters.minArea, parameters.maxArea = MIN_AREA_PX, image.size / 10
     parameters.minDistBetweenBlobs = 3.0
-    return cv2.SimpleBlobDetector_create(parameters)
+    return cv2.SimpleBlobDetector.create(parameters)
 
 
 def _as_numbered(centres: FloatArray, target: CircleGrid, scale: int) -> FloatArray | None:

@@ -32,7 +32,7 @@ def crossing_response(image: NDArray[np.uint8], least: int) -> NDArray[np.int16]
             upright, oblique = abs(q0 - q4), abs(q2 - q6)
             if max(upright, oblique) < 2 * least:
                 continue
-            turned, opposite, total = upright + oblique, 0, 0
+            turned, opposite, total = upright + oblique, np.int32(0), np.int32(0)
             for k in range(8):
                 across, down = RING[k]
                 one = np.int32(image[y + down, x + across])

@@ -20,6 +20,9 @@ from influx_wrap.observe.detection import grey_values
 
 MIN_CONTRAST = 12
 MIN_RESPONSE = 40
+FULL_CONTRAST, LEAST_RANGE = 80.0, 10.0
+"""Grey values between the dark and the bright parts of a picture that need no stretching, and
+those that are noise."""
 MAX_CORNERS = 4000
 SAMPLES = 64
 MIN_SYMMETRY = 0.7
@@ -54,13 +57,24 @@ def _corners(image: np.ndarray) -> tuple[FloatArray, FloatArray]:
     below 2 pi: from the first to the second, by less than half a turn, it is dark."""
     if min(image.shape) <= 2 * RING_PX:
         return np.empty((0, 2)), np.empty((0, 2))
-    smooth = cv2.GaussianBlur(image, (0, 0), 1.0)
+    smooth = cv2.GaussianBlur(_stretched(image), (0, 0), 1.0)
     response = crossing_response(smooth, MIN_CONTRAST)
     peaks = response >= cv2.dilate(response, np.ones((7, 7), np.uint8))
     v, u = np.nonzero(peaks & (response > MIN_RESPONSE))
     strongest = np.argsort(-response[v, u].astype(int), kind="stable")[:MAX_CORNERS]
     corners = np.stack([u, v], axis=1)[strongest].astype(float)
     return _crossed(smooth, corners)
+
+
+def _stretched(image: np.ndarray) -> np.ndarray:
+    """A dim picture with more contrast; others as they are."""
+    sample = image[::8, ::8]
+    low, high = np.quantile(sample, (0.02, 0.98)).tolist()
+    if high - low >= FULL_CONTRAST:
+        return image
+    gain = FULL_CONTRAST / max(high - low, LEAST_RANGE)
+    levels = np.clip(gain * (np.arange(256) - low) + LEAST_RANGE, 0, 255).astype(np.uint8)
+    return np.asarray(cv2.LUT(image, levels))
 
 
 def _crossed(image: np.ndarray, corners: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -97,7 +111,7 @@ def _neighbours(corners: FloatArray, lines: FloatArray) -> tuple[IntArray, IntAr
     """
     n = len(corners)
     directions = np.concatenate([lines, lines + np.pi], axis=1)
-    near = cKDTree(corners).query(corners, k=min(NEIGHBOURS + 1, n))[1][:, 1:]
+    near = np.asarray(cKDTree(corners).query(corners, k=min(NEIGHBOURS + 1, n))[1])[:, 1:]
     step = corners[near] - corners[:, None]
     heading, length = np.arctan2(step[..., 1], step[..., 0]), np.linalg.norm(step, axis=2)
     next_one = np.full((n, 4), -1)

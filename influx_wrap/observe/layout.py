@@ -21,7 +21,7 @@ LEAD = 3.0
 """How far tags may lie off their places on average, in distances from tag to tag, and how many
 times farther they must lie with any other number of columns."""
 
-Place = Callable[[IntArray, int], FloatArray]
+PlaceOf = Callable[[IntArray, int], FloatArray]
 """Places (n, 2) of ids (n,) on a board with so many columns: x right and y up or down."""
 
 
@@ -59,7 +59,7 @@ def _every_other(ids: IntArray, cols: int, first: int) -> FloatArray:
     return np.stack([col, row], axis=1).astype(float)
 
 
-def find_layout(ids: IntArray, centres: FloatArray, place: Place) -> Layout | None:
+def find_layout(ids: IntArray, centres: FloatArray, place: PlaceOf) -> Layout | None:
     """The layout of ids (n,) with centres (n, 2) in a picture; None if no one fits alone."""
     if len(ids) < MIN_READ:
         return None
@@ -74,7 +74,7 @@ def find_layout(ids: IntArray, centres: FloatArray, place: Place) -> Layout | No
         seen = cv2.perspectiveTransform(centres[None], np.linalg.inv(homography))[0]
         # A misread tag counts as one distance, wherever it is.
         off = float(np.minimum(np.linalg.norm(seen - places, axis=1), 1.0).mean())
-        layouts.append(Layout(cols, off, homography))
+        layouts.append(Layout(cols, off, np.asarray(homography, dtype=float)))
     layouts.sort(key=lambda layout: layout.off)
     if not layouts or layouts[0].off > MAX_OFF:
         return None

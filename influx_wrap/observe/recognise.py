@@ -95,8 +95,8 @@ def _aprilgrid(pictures: list[np.ndarray], size_m: float) -> Recognised | None:
         if layout is None:
             continue
         rows = int(_trusted(ids, layout.cols).max()) // layout.cols + 1
-        grid = AprilGrid(layout.cols, rows, size_m, _rough_gap(layout, corners), border)
-        grid = _with_measured_gap(pictures[index], grid)
+        rough = AprilGrid(layout.cols, rows, size_m, _rough_gap(layout, corners), border)
+        grid = _with_measured_gap(pictures[index], rough)
         if grid is not None:
             seen = sorted({int(i) for i in ids if i < rows * layout.cols})
             return Recognised(grid, _aprilgrid_sentence(grid), tuple(seen))

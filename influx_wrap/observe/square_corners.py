@@ -19,7 +19,7 @@ from influx_wrap.observe.detection import cross, grey_values, inside_picture
 REACH = 0.5
 """Half the window in squares, at most: it must not come near the next line of the pattern."""
 FIRST_REACH, LEAST_REACH = 0.3, 0.15
-WINDOW_PX, LEAST_WINDOW_PX = 10.0, 2.5
+WINDOW_PX, LEAST_WINDOW_PX = 8.0, 2.5
 RINGS = 10
 MAX_ASYMMETRY = 0.2
 """Most that the picture may differ from itself after half a turn, as a share of contrast."""
