@@ -14,6 +14,7 @@ from benchmarks import (
     accuracy,
     annotate,
     arithmetic,
+    checkerboards,
     detection,
     evaluation,
     footage,
@@ -32,8 +33,8 @@ def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
-        "speed", "arithmetic", "render", "detection", "footage", "led", "nights", "annotate",
-        "evaluation", "kalibr", "pages", "scale", "accuracy",
+        "speed", "arithmetic", "render", "detection", "checkerboards", "footage", "led", "nights",
+        "annotate", "evaluation", "kalibr", "pages", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -50,6 +51,7 @@ def main() -> int:
         "arithmetic": lambda: arithmetic.run(console),
         "render": lambda: render.run(console),
         "detection": lambda: detection.run(console),
+        "checkerboards": lambda: checkerboards.run(console),
         "footage": lambda: footage.run(console),
         "led": lambda: led.run(console),
         "nights": lambda: nights.run(console),

@@ -30,7 +30,8 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.aprilgrid import BORDER_PX, detect
+from influx_wrap.observe.aprilgrid import detect
+from influx_wrap.observe.detection import BORDER_PX
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.experiment import cell_generator

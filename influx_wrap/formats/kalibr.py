@@ -6,7 +6,8 @@ view, one row per target point in the target's order. Pixel (0, 0) is the centre
 the top-left pixel, as inside influx_wrap. Point targets may carry keys of ours:
 ``pointSigma``, the standard deviation of each coordinate, or ``pointCovariance``, six numbers
 for each point (xx, xy, xz, yy, yz, zz); and ``unitMeters``, the length of the points' unit in
-metres.
+metres. An AprilGrid may say ``tagBorder: 1``. The keys of ``charuco`` are ours, too, as Kalibr
+has no such target.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.files import (
     Record,
     dump_yaml,
@@ -31,7 +33,15 @@ from influx_wrap.formats.files import (
 from influx_wrap.formats.view_names import read_view_names, write_view_names
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
+from influx_wrap.model.tag36h11 import BORDER_CELLS
+from influx_wrap.model.target import (
+    AprilGrid,
+    Charuco,
+    Checkerboard,
+    CircleGrid,
+    PointCloud,
+    Target,
+)
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +83,8 @@ def write_target(path: Path, target: Target) -> None:
                 "tagSize": float(target.tag_size_m),
                 "tagSpacing": float(target.tag_spacing),
             }
+            if target.border_cells != BORDER_CELLS:
+                values["tagBorder"] = target.border_cells
         case Checkerboard():
             values = {
                 "target_type": "checkerboard",
@@ -80,6 +92,25 @@ def write_target(path: Path, target: Target) -> None:
                 "targetRows": target.rows,
                 "colSpacingMeters": float(target.col_spacing_m),
                 "rowSpacingMeters": float(target.row_spacing_m),
+            }
+        case Charuco():
+            values = {
+                "target_type": "charuco",
+                "squareCols": target.cols,
+                "squareRows": target.rows,
+                "squareSize": float(target.square_size_m),
+                "markerSize": float(target.marker_size_m),
+                "dictionary": target.dictionary,
+            }
+            if target.legacy:
+                values["legacyPattern"] = True
+        case CircleGrid():
+            values = {
+                "target_type": "circlegrid",
+                "targetCols": target.cols,
+                "targetRows": target.rows,
+                "spacingMeters": float(target.spacing_m),
+                "asymmetricGrid": target.asymmetric,
             }
         case PointCloud():
             values = {"target_type": "pointcloud", "points": target.points.tolist()}
@@ -94,7 +125,8 @@ def write_target(path: Path, target: Target) -> None:
 
 
 def _read_aprilgrid(record: Record) -> Target:
-    record.check_keys(("target_type", "tagCols", "tagRows", "tagSize", "tagSpacing"))
+    required = ("target_type", "tagCols", "tagRows", "tagSize", "tagSpacing")
+    record.check_keys(required, ("tagBorder",))
     size_m, spacing = _length_m(record, "tagSize"), record.number("tagSpacing", at_least=0)
     if spacing > MAX_TAG_SPACING:
         raise record.fault(
@@ -102,11 +134,14 @@ def _read_aprilgrid(record: Record) -> Target:
             f"{spacing:g} would be a gap {spacing:g} times as wide as a tag. It is the gap divided "
             f"by tagSize, such as 0.3: a gap of {spacing:g} mm gives {spacing / 1e3 / size_m:.3g}.",
         )
-    return AprilGrid(
+    has_border = "tagBorder" in record.values
+    return record.build(
+        AprilGrid,
         tag_cols=record.integer("tagCols", at_least=1, at_most=MAX_COUNT),
         tag_rows=record.integer("tagRows", at_least=1, at_most=MAX_COUNT),
         tag_size_m=size_m,
         tag_spacing=spacing,
+        border_cells=record.integer("tagBorder", at_least=1) if has_border else BORDER_CELLS,
     )
 
 
@@ -125,11 +160,38 @@ def _length_m(record: Record, key: str) -> float:
 def _read_checkerboard(record: Record) -> Target:
     spacings = ("colSpacingMeters", "rowSpacingMeters")
     record.check_keys(("target_type", "targetCols", "targetRows", *spacings))
-    return Checkerboard(
+    return record.build(
+        Checkerboard,
         cols=record.integer("targetCols", at_least=2, at_most=MAX_COUNT),
         rows=record.integer("targetRows", at_least=2, at_most=MAX_COUNT),
         col_spacing_m=_length_m(record, "colSpacingMeters"),
         row_spacing_m=_length_m(record, "rowSpacingMeters"),
+    )
+
+
+def _read_charuco(record: Record) -> Target:
+    sizes = ("squareCols", "squareRows", "squareSize", "markerSize", "dictionary")
+    record.check_keys(("target_type", *sizes), ("legacyPattern",))
+    return record.build(
+        charuco_board,
+        cols=record.integer("squareCols", at_least=2, at_most=MAX_COUNT),
+        rows=record.integer("squareRows", at_least=2, at_most=MAX_COUNT),
+        square_size_m=_length_m(record, "squareSize"),
+        marker_size_m=_length_m(record, "markerSize"),
+        dictionary=record.text("dictionary"),
+        legacy=record.flag("legacyPattern"),
+    )
+
+
+def _read_circlegrid(record: Record) -> Target:
+    required = ("target_type", "targetCols", "targetRows", "spacingMeters")
+    record.check_keys(required, ("asymmetricGrid",))
+    return record.build(
+        CircleGrid,
+        cols=record.integer("targetCols", at_least=2, at_most=MAX_COUNT),
+        rows=record.integer("targetRows", at_least=2, at_most=MAX_COUNT),
+        spacing_m=_length_m(record, "spacingMeters"),
+        asymmetric=record.flag("asymmetricGrid"),
     )
 
 
@@ -157,6 +219,8 @@ def _symmetric(upper: FloatArray) -> FloatArray:
 _READERS = {
     "aprilgrid": _read_aprilgrid,
     "checkerboard": _read_checkerboard,
+    "charuco": _read_charuco,
+    "circlegrid": _read_circlegrid,
     "pointcloud": _read_pointcloud,
 }
 

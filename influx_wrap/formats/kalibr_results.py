@@ -23,7 +23,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import read_text, read_yaml, write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics
-from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard, CircleGrid, Target
 from influx_wrap.model.words import size_text
 
 CAMCHAINS, RESULTS = "*camchain*.yaml", "*results-cam*.txt"
@@ -142,6 +142,23 @@ def _target_lines(target: Target) -> list[str]:
                 f"    Rows: {target.rows}",
                 f"    Cols: {target.cols}",
                 f"    Spacing: {target.row_spacing_m:g} x {target.col_spacing_m:g} [m]",
+            ]
+        case Charuco():
+            return [
+                "  Type: charuco",
+                "  Squares:",
+                f"    Rows: {target.rows}",
+                f"    Cols: {target.cols}",
+                f"    Size: {target.square_size_m:g} [m]",
+                f"  Markers: {target.dictionary}, {target.marker_size_m:g} [m]",
+            ]
+        case CircleGrid():
+            return [
+                f"  Type: circlegrid{', asymmetric' if target.asymmetric else ''}",
+                "  Circles:",
+                f"    Rows: {target.rows}",
+                f"    Cols: {target.cols}",
+                f"    Spacing: {target.spacing_m:g} [m]",
             ]
         case _:
             return ["  Type: pointcloud", f"  Points: {len(target.points)}"]

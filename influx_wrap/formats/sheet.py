@@ -26,7 +26,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_bytes
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern
-from influx_wrap.model.target import AprilGrid, Checkerboard
+from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard
 from influx_wrap.model.words import size_text
 
 DEFAULT_DPI = 300.0
@@ -46,13 +46,16 @@ _PNG_HEADER_BYTES = 33
 _FINE = 8
 
 
+PrintableTarget = AprilGrid | Checkerboard | Charuco
+
+
 @dataclass(frozen=True)
 class Sheet:
     """Paper of ``width_mm`` x ``height_mm`` with ``target`` printed in its middle."""
 
     width_mm: float
     height_mm: float
-    target: AprilGrid | Checkerboard
+    target: PrintableTarget
 
     def __post_init__(self) -> None:
         if not min(self.width_mm, self.height_mm) > 0:
@@ -93,6 +96,15 @@ class Sheet:
                 f"AprilGrid {target.tag_rows} x {target.tag_cols}, tag36h11, "
                 f"ids 0-{target.tag_rows * target.tag_cols - 1}, tag {tag_mm:.6g} mm, "
                 f"gap {tag_mm * target.tag_spacing:.6g} mm"
+            )
+            if target.border_cells == 1:
+                pattern += ", border of one cell"
+        elif isinstance(target, Charuco):
+            pattern = (
+                f"ChArUco {target.rows} x {target.cols}, squares "
+                f"{1e3 * target.square_size_m:.6g} mm, markers "
+                f"{1e3 * target.marker_size_m:.6g} mm of {target.dictionary}"
+                f"{', legacy pattern' if target.legacy else ''}"
             )
         else:
             square = (1e3 * target.col_spacing_m, 1e3 * target.row_spacing_m)

@@ -1,8 +1,8 @@
 """What is printed on a board: black and white cells in the board's own plane.
 
-Both kinds of board are a grid of cells between straight lines, with lines at uneven
-distances where an AprilGrid has gaps. So one table of cells serves the printer, who
-wants outlines, and the renderer, who wants to know what is at a point.
+Boards are a grid of cells between straight lines, with lines at uneven distances where an
+AprilGrid has gaps or a ChArUco board's squares have markers. So one table of cells serves
+the printer, who wants outlines, and the renderer, who wants to know what is at a point.
 
 Kalibr's AprilGrid has a black square in every corner of a tag, as wide as the gap,
 around the outside of the grid too: every corner of a tag is a crossing of two lines.
@@ -17,8 +17,8 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray
-from influx_wrap.model.tag36h11 import N_TAGS, TAG_CELLS, tag_cells
-from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.tag36h11 import N_TAGS, tag_cells
+from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,17 @@ class Pattern:
 
 @lru_cache(maxsize=8)
 def cell_pattern(target: Target) -> Pattern:
-    """The cells of an AprilGrid or a checkerboard; white everywhere else."""
+    """The cells of an AprilGrid, a checkerboard or a ChArUco board; white everywhere else."""
     if isinstance(target, AprilGrid):
         return _aprilgrid(target)
     if isinstance(target, Checkerboard):
         return _checkerboard(target)
-    raise InputError("only an AprilGrid or a checkerboard can be drawn; this target is points.")
+    if isinstance(target, Charuco):
+        return _charuco(target)
+    raise InputError(
+        "only an AprilGrid, a checkerboard or a ChArUco board can be drawn; this target is "
+        "circles or points."
+    )
 
 
 def _aprilgrid(target: AprilGrid) -> Pattern:
@@ -48,12 +53,14 @@ def _aprilgrid(target: AprilGrid) -> Pattern:
             f"an AprilGrid of {target.tag_rows} x {target.tag_cols} needs {n_tags} tags, "
             f"but tag36h11 has {N_TAGS}; use fewer rows or columns."
         )
-    step = TAG_CELLS + 1
+    across = target.tag_cells_across
+    step = across + 1
     black = np.zeros((target.tag_rows * step + 1, target.tag_cols * step + 1), dtype=bool)
     black[::step, ::step] = True
     for tag_id in range(n_tags):
         row, col = (step * k + 1 for k in divmod(tag_id, target.tag_cols))
-        black[row : row + TAG_CELLS, col : col + TAG_CELLS] = tag_cells(tag_id)[::-1]
+        cells = tag_cells(tag_id, target.border_cells)
+        black[row : row + across, col : col + across] = cells[::-1]
 
     x_m, y_m = (_tag_lines(target, n) for n in (target.tag_cols, target.tag_rows))
     if target.tag_spacing == 0:
@@ -64,10 +71,11 @@ def _aprilgrid(target: AprilGrid) -> Pattern:
 
 
 def _tag_lines(target: AprilGrid, n_tags: int) -> FloatArray:
-    """Lines (11 n_tags + 2,) of a row of tags: a gap before each tag, and one at the end."""
+    """Lines of a row of tags: a gap before each tag, and one at the end."""
     gap_m = target.tag_size_m * target.tag_spacing
     starts = np.arange(n_tags) * (target.tag_size_m + gap_m)
-    inside = target.tag_size_m * np.arange(TAG_CELLS + 1) / TAG_CELLS
+    across = target.tag_cells_across
+    inside = target.tag_size_m * np.arange(across + 1) / across
     lines = (starts[:, None] + inside).ravel()
     return np.concatenate([[-gap_m], lines, [lines[-1] + gap_m]])
 
@@ -80,6 +88,31 @@ def _checkerboard(target: Checkerboard) -> Pattern:
         y_m=target.row_spacing_m * np.arange(-1.0, target.rows + 1),
         black=(rows[:, None] + cols) % 2 == 0,
     )
+
+
+def _charuco(target: Charuco) -> Pattern:
+    """Squares of a margin, a marker and a margin each, with the same lines in all of them."""
+    n = target.code_cells + 2
+    black = np.zeros((target.rows, n + 2, target.cols, n + 2), dtype=bool)
+    row, col = np.indices((target.rows, target.cols))
+    first_row, first_col = target.marker_squares[0]
+    dark = (row + col) % 2 != (first_row + first_col) % 2
+    black[:] = dark[:, None, :, None]
+    for code, (row_from_top, at) in zip(target.codes, target.marker_squares, strict=False):
+        bits = [code >> bit & 1 for bit in reversed(range(target.code_cells**2))]
+        cells = np.pad(np.array(bits).reshape(target.code_cells, -1) == 0, 1, constant_values=True)
+        black[row_from_top, 1:-1, at, 1:-1] = cells
+    lines = [_square_lines(target, count) for count in (target.cols, target.rows)]
+    return Pattern(lines[0], lines[1], black.reshape(len(lines[1]) - 1, -1)[::-1])
+
+
+def _square_lines(target: Charuco, count: int) -> FloatArray:
+    """Lines of a row of ``count`` squares; the first inner corner is at 0."""
+    margin_m = (target.square_size_m - target.marker_size_m) / 2
+    marker = target.marker_size_m * np.linspace(0, 1, target.code_cells + 3)
+    inside = np.concatenate([[0.0], margin_m + marker])
+    starts = target.square_size_m * np.arange(-1.0, count - 1)
+    return np.append((starts[:, None] + inside).ravel(), starts[-1] + target.square_size_m)
 
 
 def black_outlines(target: Target) -> list[FloatArray]:

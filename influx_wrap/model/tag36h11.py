@@ -1,7 +1,8 @@
 """The tag family of Kalibr's AprilGrids: 587 tags of 6 x 6 cells, tag36h11.
 
 Two tags differ in at least 11 cells in every orientation, hence the name. OpenCV knows the cells.
-Around them Kalibr prints a black border of two cells, so a tag is 10 cells wide.
+Around them Kalibr prints a black border of two cells, so a tag is 10 cells wide; other programs
+print one.
 
 On the sheet the tags stand upside down with respect to OpenCV's pictures of them:
 what OpenCV calls a tag's first corner (top left) is the bottom right one here.
@@ -17,7 +18,6 @@ from influx_wrap.model.arrays import BoolArray
 N_TAGS = 587
 CODE_CELLS = 6
 BORDER_CELLS = 2
-TAG_CELLS = CODE_CELLS + 2 * BORDER_CELLS
 
 
 def tag_cells(tag_id: int, border_cells: int = BORDER_CELLS) -> BoolArray:

@@ -6,13 +6,14 @@ a point cloud (the drone's hover points) is any set of 3D points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS
 
 
 def _plane_grid(y: FloatArray, x: FloatArray) -> FloatArray:
@@ -21,25 +22,42 @@ def _plane_grid(y: FloatArray, x: FloatArray) -> FloatArray:
     return np.stack([xx, yy, np.zeros_like(xx)], axis=-1).reshape(-1, 3)
 
 
+MAX_POINTS = 100_000
+
+
+def _check_count(cols: int, rows: int) -> None:
+    if cols * rows > MAX_POINTS:
+        raise InputError(f"a board has at most {MAX_POINTS} points, not {cols} x {rows}.")
+
+
 @dataclass(frozen=True)
 class AprilGrid:
     """Kalibr's AprilGrid: tags with a gap of ``tag_spacing`` tag sizes between them.
 
-    Tag 0 is at the bottom left, ids run row by row. Points are the tags' corners,
-    numbered row by row over the (2 tag_rows) x (2 tag_cols) grid of corners from
-    the bottom-left corner of tag 0.
+    A tag's code has a black border of ``border_cells`` cells, two in Kalibr. Tag 0 is at the
+    bottom left, ids run row by row. Points are the tags' corners, numbered row by row over
+    the (2 tag_rows) x (2 tag_cols) grid of corners from the bottom-left corner of tag 0.
     """
 
     tag_cols: int
     tag_rows: int
     tag_size_m: float
     tag_spacing: float
+    border_cells: int = BORDER_CELLS
 
     def __post_init__(self) -> None:
+        if self.border_cells not in (1, 2):
+            raise InputError(f"a tag's border has 1 or 2 cells, not {self.border_cells}.")
         if self.tag_cols < 1 or self.tag_rows < 1:
             raise InputError("an AprilGrid needs at least one row and one column of tags.")
+        _check_count(2 * self.tag_cols, 2 * self.tag_rows)
         if not self.tag_size_m > 0 or not self.tag_spacing >= 0:
             raise InputError("an AprilGrid needs a positive tagSize and a tagSpacing >= 0.")
+
+    @property
+    def tag_cells_across(self) -> int:
+        """How many cells wide a tag is, with its border."""
+        return CODE_CELLS + 2 * self.border_cells
 
     @property
     def grid_shape(self) -> tuple[int, int]:
@@ -74,6 +92,7 @@ class Checkerboard:
     def __post_init__(self) -> None:
         if self.cols < 2 or self.rows < 2:
             raise InputError("a checkerboard needs at least 2 x 2 inner corners.")
+        _check_count(self.cols, self.rows)
         if not self.col_spacing_m > 0 or not self.row_spacing_m > 0:
             raise InputError("a checkerboard needs positive spacings.")
 
@@ -88,6 +107,99 @@ class Checkerboard:
         y = self.row_spacing_m * np.arange(self.rows, dtype=float)
         x = self.col_spacing_m * np.arange(self.cols, dtype=float)
         return _plane_grid(y, x)
+
+
+@dataclass(frozen=True)
+class Charuco:
+    """OpenCV's ChArUco board: a checkerboard of ``cols`` x ``rows`` squares, with a marker in
+    each white one.
+
+    Points are its inner corners, row by row from the bottom left; OpenCV counts them from the
+    top. Marker ids run row by row from the top left, where the square is black. Boards of
+    OpenCV before 4.6 (``legacy``) with an even number of rows have a white one there.
+
+    dictionary  OpenCV's name of the markers, such as DICT_5X5_100
+    codes       of the board's markers: ``code_cells`` squared bits, row by row from the top
+                left, the first cell in the highest bit; 1 is white. A border of one cell is
+                around them.
+    """
+
+    cols: int
+    rows: int
+    square_size_m: float
+    marker_size_m: float
+    dictionary: str
+    code_cells: int
+    codes: tuple[int, ...] = field(repr=False)
+    legacy: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.cols, self.rows) < 2 or self.cols * self.rows < 6:
+            raise InputError("a ChArUco board needs at least 2 x 3 squares.")
+        if not 0 < self.marker_size_m < self.square_size_m:
+            raise InputError(
+                f"a ChArUco board's markers ({self.marker_size_m:g} m) must be smaller than its "
+                f"squares ({self.square_size_m:g} m)."
+            )
+        n_markers = self.cols * self.rows // 2
+        if len(self.codes) < n_markers:
+            raise InputError(
+                f"a ChArUco board of {self.cols} x {self.rows} squares needs {n_markers} markers, "
+                f"but {self.dictionary} has {len(self.codes)}."
+            )
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """(rows, columns) of points."""
+        return self.rows - 1, self.cols - 1
+
+    @cached_property
+    def marker_squares(self) -> tuple[tuple[int, int], ...]:
+        """(row, column) of each marker's square, from the top left, by id."""
+        white_first = self.legacy and self.rows % 2 == 0
+        squares = ((row, col) for row in range(self.rows) for col in range(self.cols))
+        return tuple(at for at in squares if ((at[0] + at[1]) % 2 == 0) == white_first)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """(T, 3) in metres."""
+        y, x = (self.square_size_m * np.arange(n, dtype=float) for n in self.grid_shape)
+        return _plane_grid(y, x)
+
+
+@dataclass(frozen=True)
+class CircleGrid:
+    """Centres of dark circles, row by row from the bottom left.
+
+    Neighbours are ``spacing_m`` apart. In an asymmetric grid every other row is shifted: circles
+    are at x = 2 col + (row mod 2) and y = row, in units of ``spacing_m``, as in Kalibr and
+    OpenCV, so that those of a row are two spacings apart.
+    """
+
+    cols: int
+    rows: int
+    spacing_m: float
+    asymmetric: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cols < 2 or self.rows < 2:
+            raise InputError("a circle grid needs at least 2 x 2 circles.")
+        _check_count(self.cols, self.rows)
+        if not self.spacing_m > 0:
+            raise InputError("a circle grid needs a positive spacing.")
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """(rows, columns) of points."""
+        return self.rows, self.cols
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """(T, 3) in metres."""
+        row, col = (np.array(n, dtype=float) for n in np.indices(self.grid_shape))
+        x = 2 * col + row % 2 if self.asymmetric else col
+        grid = np.stack([x, row, np.zeros_like(x)], axis=-1)
+        return np.asarray(self.spacing_m * grid.reshape(-1, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +257,10 @@ class PointCloud:
         return np.tile(self.point_sigma**2 * np.eye(3), (len(self.points), 1, 1))
 
 
-Target = AprilGrid | Checkerboard | PointCloud
+BoardTarget = AprilGrid | Checkerboard | Charuco | CircleGrid
+"""What can be seen in pictures."""
+
+Target = BoardTarget | PointCloud
 
 
 def is_planar(points: FloatArray) -> bool:

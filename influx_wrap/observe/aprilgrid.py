@@ -1,61 +1,27 @@
 """Corners of an AprilGrid in one picture, to a hundredth of a pixel.
 
-Three steps, coarse to fine:
-
-1. Tags are found as a lattice and read together, in a reduced picture (``lattice``).
-2. They agree on where the board is: a smooth map from board to picture (a homography
-   and a polynomial, for the lens's distortion) is fitted to their corners, and those that
-   contradict it are thrown out.
-3. The map says where every corner must be and how the board lies there. Each is fitted to
-   the grey values of the full picture (``corner_kernels``); the map is fitted again, and
-   continued to corners that had no tag nearby, ring by ring, so that it never reaches far.
-
-A corner is kept if the picture around it looks as computed, if it is where the map of all
-the others has it, and if its own uncertainty is small. What is blurred, covered or too
-small fails there, and is missing rather than wrong.
+Tags are found as a lattice and read together, in a reduced picture (``lattice``). Their corners
+say where the board is; what is printed around every corner is then fitted to the grey values of
+the full picture (``printed``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
-import cv2
 import numpy as np
-from scipy.spatial import cKDTree
 
-from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
-from influx_wrap.model.pattern import cell_pattern
-from influx_wrap.model.tag36h11 import TAG_CELLS
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.corner_kernels import fit_corners
 from influx_wrap.observe.detection import Detection, as_8_bit, nothing_found
 from influx_wrap.observe.lattice import Tags, find_tags
+from influx_wrap.observe.printed import PrintedBoard, fit_printed, printed_board
 
-BORDER_PX = 4.0
 REDUCED_WIDTH_PX = 1750
 DARK, VERY_DARK = 0.35, 0.2
 """Shares of the brightness below which a tag is dark; a steep tone curve needs the second."""
-WINDOW_PX, WINDOW_CELLS = 6.0, 2.0
-"""Half the window around a corner: so many pixels, but no more than so many cells of a tag,
-within which the print is symmetric about the corner."""
-MIN_CELL_PX = 1.2
-"""Narrower cells of a tag run into each other."""
-FIRST_BLUR_PX = 0.9
-ITERATIONS = 8
-MIN_CORRELATION = 0.8
-MIN_CONTRAST = 0.3
-"""Least contrast of a corner, as a share of the board's own contrast."""
-MAX_SIGMA_PX = 0.3
-MIN_CORNERS = 12
 ENOUGH_SHARE = 0.25
 """So many of the board's tags say where all of them are."""
-RING_TAGS, MAX_RINGS, MAX_TRIES = 1.6, 16, 4
-UNEXPLAINED, UNEXPLAINED_FACTOR = 0.1, 5.0
-"""Share of the grey values' variance around a corner that its print may leave unexplained; a
-picture in which more is usual, noisy or unevenly blurred, may have so many times the usual."""
-MISFIT_PX, MISFIT_FACTOR = 0.3, 6.0
-DAMPING = 1e-4
 
 
 def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
@@ -66,55 +32,19 @@ def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
         return nothing_found(len(grid.points))
     board = _board(grid)
     points, corners = _tag_corners(tags, grid)
-    fit = _robust_map(board.xy[points], corners)
-    if fit is None:
-        return nothing_found(len(grid.points))
-
-    uv, confidence = np.full((len(board.xy), 2), np.nan), np.zeros(len(board.xy))
-    reach = RING_TAGS * TAG_CELLS * (1 + grid.tag_spacing)
-    wanted = _distance(board.xy, board.xy[points]) < reach
-    tried = np.zeros(len(board.xy), dtype=int)
-    blur_px = FIRST_BLUR_PX
-    for _ in range(MAX_RINGS):
-        tried[wanted] += 1
-        some_uv, some_confidence, blur_px = _refine(image, board, fit, wanted, blur_px)
-        uv[wanted], confidence[wanted] = some_uv, some_confidence
-        found = confidence > 0
-        if found.sum() < MIN_CORNERS:
-            return nothing_found(len(grid.points))
-        fit = _fit_map(board.xy[found], uv[found])
-        confidence[_misfits(fit, board.xy, uv, found) | _unlike(confidence)] = 0.0
-        found = confidence > 0
-        wanted = ~found & (tried < MAX_TRIES) & (_distance(board.xy, board.xy[found]) < reach)
-        if not wanted.any():
-            break
-    found = confidence > 0
-    return Detection(np.where(found[:, None], uv, np.nan), confidence)
-
-
-@dataclass(frozen=True, eq=False)
-class _Board:
-    """A grid in units of a tag's cell: corners ``xy`` (T, 2), the ``lines`` (T, 2) of the
-    pattern that cross there, the lines themselves and the cells between (+1 white, -1
-    black), with white around."""
-
-    xy: FloatArray
-    lines: IntArray
-    x_lines: FloatArray
-    y_lines: FloatArray
-    cells: FloatArray
+    return fit_printed(image, board, board.xy[points], corners)
 
 
 @lru_cache(maxsize=8)
-def _board(grid: AprilGrid) -> _Board:
-    cell_m = grid.tag_size_m / TAG_CELLS
-    pattern = cell_pattern(grid)
-    xy = grid.points[:, :2] / cell_m
-    x_lines, y_lines = pattern.x_m / cell_m, pattern.y_m / cell_m
-    lines = np.stack(
-        [np.searchsorted(x_lines, xy[:, 0] - 0.1), np.searchsorted(y_lines, xy[:, 1] - 0.1)], axis=1
+def _board(grid: AprilGrid) -> PrintedBoard:
+    across = grid.tag_cells_across
+    return printed_board(
+        grid,
+        cell_m=grid.tag_size_m / across,
+        # The border is the same all around, and the code inside is not.
+        window_cells=float(grid.border_cells),
+        ring_cells=across * (1 + grid.tag_spacing),
     )
-    return _Board(xy, lines, x_lines, y_lines, np.where(np.pad(pattern.black, 1), -1.0, 1.0))
 
 
 def _find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
@@ -138,127 +68,3 @@ def _tag_corners(tags: Tags, grid: AprilGrid) -> tuple[IntArray, FloatArray]:
     width = 2 * grid.tag_cols
     points = (2 * rows * width + 2 * cols)[:, None] + np.array([0, 1, width + 1, width])
     return points.ravel(), tags.corners.reshape(-1, 2)
-
-
-def _distance(points: FloatArray, others: FloatArray) -> FloatArray:
-    """(n,) distance of points (n, 2) to the nearest of others (m, 2)."""
-    return np.asarray(cKDTree(others).query(points)[0])
-
-
-def _unlike(confidence: FloatArray) -> BoolArray:
-    """(T,) found corners that look far less like the print than the picture's others do."""
-    found = confidence > 0
-    unexplained = 1 - confidence**2
-    usual = float(np.median(unexplained[found])) if found.any() else 0.0
-    return found & (unexplained > max(UNEXPLAINED, UNEXPLAINED_FACTOR * usual))
-
-
-def _misfits(fit: _Map, board: FloatArray, uv: FloatArray, found: BoolArray) -> BoolArray:
-    """(T,) found corners that lie off the smooth map of all of them."""
-    off = np.zeros(len(board))
-    off[found] = np.linalg.norm(fit(board[found]) - uv[found], axis=1)
-    usual = float(np.median(off[found])) if found.any() else 0.0
-    return off > max(MISFIT_PX, MISFIT_FACTOR * usual)
-
-
-@dataclass(frozen=True, eq=False)
-class _Map:
-    """Board (x, y) in cells to pixels: a homography, then a polynomial correction."""
-
-    homography: FloatArray
-    centre: FloatArray
-    scale: float
-    correction: FloatArray
-
-    def __call__(self, board: FloatArray) -> FloatArray:
-        base = cv2.perspectiveTransform(board[None], self.homography)[0]
-        terms = _monomials((base - self.centre) / self.scale, len(self.correction))
-        return np.asarray(base + terms @ self.correction)
-
-
-MAX_ORDER = 7
-_POWERS = np.array([(i - j, j) for i in range(MAX_ORDER + 1) for j in range(i + 1)])
-
-
-def _monomials(p: FloatArray, n: int) -> FloatArray:
-    """(len(p), n) products of x and y in rising order."""
-    up_to = np.cumprod(np.broadcast_to(p[..., None], (len(p), 2, MAX_ORDER)), axis=2)
-    powers = np.concatenate([np.ones((len(p), 2, 1)), up_to], axis=2)
-    return np.asarray(powers[:, 0, _POWERS[:n, 0]] * powers[:, 1, _POWERS[:n, 1]])
-
-
-def _fit_map(board: FloatArray, uv: FloatArray) -> _Map:
-    """Least-squares map through points (n, 2) and pixels (n, 2)."""
-    homography = _homography(board, uv)
-    base = cv2.perspectiveTransform(board[None], homography)[0]
-    centre, scale = base.mean(axis=0), float(np.abs(base - base.mean(axis=0)).max())
-    # Third order; fifth and seventh with corners enough to hold them.
-    n = 10 if len(board) < 100 else 21 if len(board) < 250 else 36
-    design = _monomials((base - centre) / scale, n)
-    # A little damping: with few tags the polynomial must not swing between them.
-    damping = DAMPING * len(board) * np.eye(n)
-    correction = np.linalg.solve(design.T @ design + damping, design.T @ (uv - base))
-    return _Map(homography, centre, scale, correction)
-
-
-def _homography(board: FloatArray, uv: FloatArray) -> FloatArray:
-    """(3, 3) from points (n, 2) to pixels (n, 2), by the direct linear transformation."""
-    to_board, to_uv = _normalisation(board), _normalisation(uv)
-    x, y = (board @ to_board[:2, :2] + to_board[:2, 2]).T
-    u, v = (uv @ to_uv[:2, :2] + to_uv[:2, 2]).T
-    one, zero = np.ones_like(x), np.zeros_like(x)
-    above = np.stack([x, y, one, zero, zero, zero, -u * x, -u * y, -u], axis=1)
-    below = np.stack([zero, zero, zero, x, y, one, -v * x, -v * y, -v], axis=1)
-    _, vectors = np.linalg.eigh(above.T @ above + below.T @ below)
-    homography = np.linalg.solve(to_uv, vectors[:, 0].reshape(3, 3) @ to_board)
-    return np.asarray(homography / homography[2, 2])
-
-
-def _normalisation(points: FloatArray) -> FloatArray:
-    """(3, 3) that moves points (n, 2) to the origin and scales them to about 1."""
-    centre = points.mean(axis=0)
-    scale = 1 / float(np.abs(points - centre).mean())
-    return np.array([[scale, 0, -scale * centre[0]], [0, scale, -scale * centre[1]], [0, 0, 1]])
-
-
-def _robust_map(board: FloatArray, uv: FloatArray) -> _Map | None:
-    """The map that most of the points (n, 2) and pixels (n, 2) agree on."""
-    good = np.ones(len(board), dtype=bool)
-    for _ in range(4):
-        if good.sum() < MIN_CORNERS:
-            return None
-        fit = _fit_map(board[good], uv[good])
-        off = np.linalg.norm(fit(board) - uv, axis=1)
-        good = off < max(1.5, 3 * float(np.median(off)))
-    return fit
-
-
-def _refine(
-    image: np.ndarray, board: _Board, fit: _Map, wanted: BoolArray, blur_px: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Corners (n, 2) of the n ``wanted``, their confidence (n,), 0 where there is none, and
-    the picture's blur."""
-    xy = board.xy[wanted]
-    expected = fit(xy)
-    right = fit(xy + np.array([0.5, 0.0])) - fit(xy - np.array([0.5, 0.0]))
-    up = fit(xy + np.array([0.0, 0.5])) - fit(xy - np.array([0.0, 0.5]))
-    per_cell = np.stack([np.linalg.norm(right, axis=1), np.linalg.norm(up, axis=1)], axis=1)
-    area = np.abs(right[:, 0] * up[:, 1] - right[:, 1] * up[:, 0])
-    narrow = area / per_cell.max(axis=1)
-    half = np.minimum(WINDOW_CELLS, WINDOW_PX / per_cell)
-    fitted = fit_corners(
-        image, expected, right, up, half, board.lines[wanted], board.x_lines, board.y_lines,
-        board.cells, blur_px, ITERATIONS,
-    )  # fmt: skip
-    uv, contrast, blur, correlation = fitted[:, :2], fitted[:, 2], fitted[:, 3], fitted[:, 4]
-    last = np.array(image.shape[::-1]) - 1
-    with np.errstate(invalid="ignore"):
-        good = (correlation > MIN_CORRELATION) & (narrow > MIN_CELL_PX)
-        good &= fitted[:, 5:].max(axis=1) < MAX_SIGMA_PX
-        good &= np.linalg.norm(uv - expected, axis=1) < np.maximum(1.5, narrow)
-        good &= ((uv >= BORDER_PX) & (uv <= last - BORDER_PX)).all(axis=1)
-        if good.any():
-            good &= contrast > MIN_CONTRAST * float(np.median(contrast[good]))
-    if good.any():
-        blur_px = float(np.median(blur[good]))
-    return uv, np.where(good, correlation, 0.0), blur_px

@@ -27,10 +27,19 @@ from influx_wrap.formats.detections import (
 from influx_wrap.formats.files import make_folder
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
-from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target, is_collinear
+from influx_wrap.model.target import (
+    AprilGrid,
+    BoardTarget,
+    Charuco,
+    Checkerboard,
+    PointCloud,
+    Target,
+    is_collinear,
+)
 from influx_wrap.model.words import by_reason
-from influx_wrap.observe import aprilgrid, checkerboard
+from influx_wrap.observe import aprilgrid, charuco, checkerboard, circles
 from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
+from influx_wrap.observe.explain import MIN_SHARE, SAMPLES, other_board, what_is_there
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
     CHUNK,
@@ -41,8 +50,6 @@ from influx_wrap.observe.journal import (
     footage_hash,
     use_one_thread,
 )
-
-BoardTarget = AprilGrid | Checkerboard
 
 JOURNAL = ".detecting"
 
@@ -85,7 +92,7 @@ def detect_footage(
         counts, ambiguous, unusable = _totals(journal)
         unread = source.all_unread(unusable)
         try:
-            _check_useful(source, counts, ambiguous, truncated, unread)
+            _check_useful(source, target, counts, ambiguous, truncated, unread)
         except InputError:
             journal.remove()
             raise
@@ -126,10 +133,15 @@ def detect_usable(target: BoardTarget, picture: Picture) -> Detection | None:
     more targets than one."""
     nothing = nothing_found(len(target.points))
     try:
-        if isinstance(target, AprilGrid):
-            seen = aprilgrid.detect(picture, target)
-        else:
-            seen = checkerboard.detect(picture, target)
+        match target:
+            case AprilGrid():
+                seen = aprilgrid.detect(picture, target)
+            case Checkerboard():
+                seen = checkerboard.detect(picture, target)
+            case Charuco():
+                seen = charuco.detect(picture, target)
+            case _:
+                seen = circles.detect(picture, target)
     except AmbiguousPicture:
         return None
     # Corners that give no pose are of no use, and readers of observations refuse them.
@@ -157,6 +169,7 @@ def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
 
 def _check_useful(
     source: FrameSource,
+    target: BoardTarget,
     counts: IntArray,
     ambiguous: tuple[int, ...],
     truncated: TruncatedInput | None,
@@ -172,15 +185,26 @@ def _check_useful(
     if n_seen == 0 and truncated is not None:
         raise truncated
     if n_seen == 0:
-        raise not_seen(path, len(counts), unread)
+        raise not_found(source, target, len(counts), unread)
+    most = int(counts.max())
+    if most < MIN_SHARE * len(target.points):
+        other = other_board(list(source.samples(SAMPLES)), target)
+        if other is not None:
+            raise InputError(
+                f"{path}: no frame shows more than {most} of the target's {len(target.points)} "
+                f"points. {other}"
+            )
 
 
-def not_seen(path: Path, n_frames: int, unread: Mapping[str, str]) -> InputError:
-    """The error that says that none of the frames shows the target, and which were not read."""
+def not_found(
+    source: FrameSource, target: BoardTarget, n_frames: int, unread: Mapping[str, str]
+) -> InputError:
+    """The error that none of the frames shows the target: what they show instead, and which of
+    them were not read."""
+    there = what_is_there(list(source.samples(SAMPLES)), target)
     others = "".join(f" {text}." for text in by_reason(unread))
     return InputError(
-        f"{path}: the target is in none of the {n_frames} frames. Is it the right target, in "
-        f"focus, and large enough in the picture?{others}"
+        f"{source.path}: the target is in none of the {n_frames} frames. {there}{others}"
     )
 
 

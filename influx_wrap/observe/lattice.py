@@ -22,10 +22,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from influx_wrap.model.arrays import FloatArray, IntArray
-from influx_wrap.model.tag36h11 import BORDER_CELLS, CODE_CELLS, TAG_CELLS, tag_cells
+from influx_wrap.model.tag36h11 import CODE_CELLS, N_TAGS, tag_cells
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
-from influx_wrap.observe.detection import AmbiguousPicture, cross
+from influx_wrap.observe.detection import AmbiguousPicture, cross, full_size, reduced
 
 TILE_PX = 4
 NEARBY_TILES = 7
@@ -56,7 +56,7 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
     Tags that are 12 to 120 px wide there are found, if dark regions are those whose
     brightness is below ``dark_share`` of the range nearby. None if there is no board.
     """
-    small = _reduced(image, scale)
+    small = reduced(image, scale)
     patches = _patches(_dark_quads(small, dark_share), 1 + grid.tag_spacing)
     board = [_read_together(small, grid, *patch) for patch in patches if len(patch[0]) > 1]
     found = [tags for tags in board if tags is not None]
@@ -72,17 +72,23 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
             f"tag {int(values[np.argmax(counts > 1)])} is in the picture more than once: "
             "two boards, or a stray tag. Cover one of them."
         )
-    # Pixel centres of the reduced picture lie between those of the full one.
-    corners = np.concatenate([tags.corners for tags in found]) * scale + (scale - 1) / 2
+    corners = full_size(np.concatenate([tags.corners for tags in found]), scale)
     return Tags(ids, corners)
 
 
-def _reduced(image: np.ndarray, scale: int) -> np.ndarray:
-    if scale == 1:
-        return image
-    size = (image.shape[1] // scale, image.shape[0] // scale)
-    cropped = image[: size[1] * scale, : size[0] * scale]
-    return np.asarray(cv2.resize(cropped, size, interpolation=cv2.INTER_AREA))
+def read_tags(image: np.ndarray, border_cells: int) -> tuple[int, IntArray, FloatArray]:
+    """Tags of any board in an 8-bit picture (H, W), read one by one: the border they were read
+    with, ids (n,) and corners (n, 4, 2). Each id once, where it is clearest."""
+    quads = np.concatenate([_dark_quads(image, share) for share in (0.35, 0.5)])
+    if len(quads) == 0:
+        return border_cells, np.empty(0, dtype=np.int64), quads
+    seen = _cell_values(image, quads, border_cells)
+    likeness = np.einsum("nc,ric->nri", seen, _codes(N_TAGS)).max(axis=1)
+    ids, clear = likeness.argmax(axis=1), likeness.max(axis=1)
+    order = np.argsort(-clear, kind="stable")
+    order = order[clear[order] > ALONE_CORRELATION]
+    _, first = np.unique(ids[order], return_index=True)
+    return border_cells, ids[order[first]], quads[order[first]]
 
 
 def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
@@ -174,10 +180,9 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
 @lru_cache(maxsize=4)
 def _codes(n_tags: int) -> FloatArray:
     """(4, n_tags, 36) codes, mean 0 and norm 1; by quarter turn, bottom row of cells first."""
-    inner = slice(BORDER_CELLS, BORDER_CELLS + CODE_CELLS)
     codes = np.empty((4, n_tags, CODE_CELLS**2))
     for tag in range(n_tags):
-        white = 1.0 - tag_cells(tag)[::-1][inner, inner]
+        white = 1.0 - tag_cells(tag, border_cells=0)[::-1]
         for turn in range(4):
             codes[turn, tag] = np.rot90(white, turn).ravel()
     codes -= codes.mean(axis=2, keepdims=True)
@@ -189,7 +194,7 @@ def _read_together(
 ) -> Tags | None:
     """The tags at places (n, 2) of a lattice with corners (n, 4, 2), without those that are
     misplaced or beyond the board's edge. None if no part of the board fits."""
-    seen = _cell_values(image, corners)
+    seen = _cell_values(image, corners, grid.border_cells)
     codes = _codes(grid.tag_rows * grid.tag_cols)
     scores, answers = [], []
     for turn in range(4):
@@ -216,7 +221,8 @@ def _read_alone(image: np.ndarray, grid: AprilGrid, quads: list[FloatArray]) -> 
     if not quads:
         return np.empty(0, dtype=np.int64)
     codes = _codes(grid.tag_rows * grid.tag_cols)
-    likeness = np.einsum("nc,ric->nri", _cell_values(image, np.concatenate(quads)), codes)
+    seen = _cell_values(image, np.concatenate(quads), grid.border_cells)
+    likeness = np.einsum("nc,ric->nri", seen, codes)
     best = likeness.max(axis=1)
     return np.asarray(best.argmax(axis=1)[best.max(axis=1) > ALONE_CORRELATION])
 
@@ -241,9 +247,9 @@ def _turned(places: IntArray, turn: int) -> IntArray:
     return np.asarray(turned - turned.min(axis=0))
 
 
-def _cell_values(image: np.ndarray, corners: FloatArray) -> FloatArray:
+def _cell_values(image: np.ndarray, corners: FloatArray, border_cells: int) -> FloatArray:
     """(n, 36) the code's cells of tags (n, 4, 2), mean 0 and norm 1, bottom row first."""
-    at = (BORDER_CELLS + 0.5 + np.arange(CODE_CELLS)) / TAG_CELLS
+    at = (border_cells + 0.5 + np.arange(CODE_CELLS)) / (CODE_CELLS + 2 * border_cells)
     x, y = (axis.ravel() for axis in np.meshgrid(at, at))
     places = _in_quads(corners, x, y).astype(np.float32)
     seen = cv2.remap(image, places[..., 0], places[..., 1], cv2.INTER_LINEAR).astype(float)

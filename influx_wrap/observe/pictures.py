@@ -21,9 +21,9 @@ from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import PointCloud, Target
+from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection, nothing_found
-from influx_wrap.observe.footage import BoardTarget, detect_usable, not_seen
+from influx_wrap.observe.footage import detect_usable, not_found
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.journal import Frames
 from influx_wrap.observe.keyframes import choose_keyframes
@@ -102,7 +102,7 @@ def detect(
         raise frames.truncated
     unread = source.all_unread(frames.unusable)
     if not seen:
-        raise not_seen(source.path, len(counts), unread)
+        raise not_found(source, target, len(counts), unread)
     names = tuple(map(source.name, seen))
     observations = Observations(
         target, np.array(uv), np.array(valid), source.image_size, np.array(seen), names

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.model.target import AprilGrid, Checkerboard
 from tests.cli.conftest import Invoke, assert_mistake
@@ -101,3 +102,38 @@ def test_another_boards_target_is_kept(invoke: Invoke, tmp_path: Path) -> None:
     assert_mistake(invoke("board", "400x300", "--out", small), "another target", "--target")
     assert read_target(tmp_path / "target.yaml") == AprilGrid(11, 8, 0.048, 0.3)
     assert not small.exists()
+
+
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_charuco(invoke: Invoke, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"board.{suffix}"
+    grid = ("--charuco", "--rows", 5, "--cols", 8, "--square-mm", 30, "--dictionary", "4x4_50")
+    result = invoke("board", "297x210", *grid, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes().startswith(MAGIC[suffix])
+    target = read_target(tmp_path / "target.yaml")
+    assert target == charuco_board(8, 5, 0.03, 0.0225, "DICT_4X4_50")
+    assert "ChArUco 5 x 8, squares 30 mm, markers 22.5 mm of DICT_4X4_50" in result.output
+
+
+def test_a_border_of_one_cell(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("board", "100x75", "--border", 1, "--out", tmp_path / "board.svg")
+    assert result.exit_code == 0, result.output
+    assert read_target(tmp_path / "target.yaml") == AprilGrid(11, 8, 0.006, 0.3, border_cells=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--charuco", "--checkerboard"), "two kinds of board"),
+        (("--charuco", "--spacing", 0.2), "--spacing means nothing for --charuco"),
+        (("--dictionary", "4X4_50"), "--dictionary means nothing for a board of tags"),
+        (("--charuco", "--dictionary", "3X3_7"), "no marker dictionary '3X3_7'"),
+        (("--charuco", "--square-mm", 20, "--marker-mm", 20), "must be smaller than its squares"),
+        (("--border", 3), "1 or 2 cells, not 3"),
+    ],
+)
+def test_mistakes_with_kinds_of_board(
+    invoke: Invoke, tmp_path: Path, options: tuple[object, ...], problem: str
+) -> None:
+    assert_mistake(invoke("board", "297x210", *options, "--out", tmp_path / "b.svg"), problem)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.kalibr import (
     read_observations,
     read_target,
@@ -14,7 +15,7 @@ from influx_wrap.formats.kalibr import (
     write_target,
 )
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import AprilGrid, Checkerboard, PointCloud, Target
+from influx_wrap.model.target import AprilGrid, Checkerboard, CircleGrid, PointCloud, Target
 
 SIZE = (640, 480)
 SQUARE = Checkerboard(cols=2, rows=2, col_spacing_m=0.1, row_spacing_m=0.1)
@@ -46,6 +47,62 @@ def test_aprilgrid_round_trip(tmp_path: Path) -> None:
 def test_checkerboard_round_trip(tmp_path: Path) -> None:
     write_target(tmp_path / "t.yaml", SQUARE)
     assert read_target(tmp_path / "t.yaml") == SQUARE
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        AprilGrid(6, 5, 0.088, 0.3, border_cells=1),
+        charuco_board(7, 5, 0.04, 0.03, "DICT_5X5_100"),
+        charuco_board(5, 8, 0.04, 0.02, "DICT_APRILTAG_36h11", legacy=True),
+        CircleGrid(8, 6, 0.03),
+        CircleGrid(4, 11, 0.02, asymmetric=True),
+    ],
+)
+def test_other_boards_round_trip(tmp_path: Path, target: Target) -> None:
+    write_target(tmp_path / "t.yaml", target)
+    assert read_target(tmp_path / "t.yaml") == target
+
+
+CHARUCO = "target_type: charuco\nsquareCols: 7\nsquareRows: 5\nsquareSize: 0.04\n"
+CIRCLES = "target_type: circlegrid\ntargetCols: 4\ntargetRows: 11\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"{CHARUCO}markerSize: 0.05\ndictionary: 4X4_50\n", "must be smaller than its squares"),
+        (f"{CHARUCO}markerSize: 0.03\ndictionary: 9X9_50\n", "no marker dictionary '9X9_50'"),
+        (
+            CHARUCO.replace("7", "40") + "markerSize: 0.03\ndictionary: 4X4_50\n",
+            "needs 100 markers, but DICT_4X4_50 has 50",
+        ),
+        (
+            CHARUCO.replace("7", "9" * 30) + "markerSize: 0.03\ndictionary: 4X4_50\n",
+            "squareCols must be at most 1000",
+        ),
+        (
+            f"{CHARUCO}markerSize: 0.03\ndictionary: 4X4_50\nlegacyPattern: 2\n",
+            "must be true or false, got 2",
+        ),
+        (f"{CIRCLES}spacingMeters: 0\n", "spacingMeters must be above 0"),
+        (f"{CIRCLES}spacingMeters: 0.02\nasymmetricGrid: yes please\n", "must be true or false"),
+        (
+            "target_type: aprilgrid\ntagCols: 6\ntagRows: 6\ntagSize: 0.1\ntagSpacing: 0.3\n"
+            "tagBorder: 3\n",
+            "border has 1 or 2 cells, not 3",
+        ),
+        (
+            f"target_type: checkerboard\ntargetCols: {10**30}\ntargetRows: 6\n"
+            "colSpacingMeters: 1\nrowSpacingMeters: 1\n",
+            "targetCols must be at most 1000",
+        ),
+    ],
+)
+def test_faulty_boards(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "t.yaml").write_text(text)
+    with pytest.raises(InputError, match=f"t.yaml: .*{problem}"):
+        read_target(tmp_path / "t.yaml")
 
 
 @pytest.mark.parametrize(("sigma", "unit"), [(None, 1.0), (1e-5, 12.3)])
@@ -84,8 +141,8 @@ def test_a_target_as_kalibr_documents_it(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         (
-            "target_type: circlegrid\n",
-            "one of aprilgrid, checkerboard, pointcloud, got 'circlegrid'",
+            "target_type: circles\n",
+            "one of aprilgrid, .*pointcloud, got 'circles'",
         ),
         ("tagCols: 6\n", "target_type is missing"),
         ("target_type: aprilgrid\ntagCols: 6\ntagRows: 6\ntagSize: 0.1\n", "tagSpacing is missing"),

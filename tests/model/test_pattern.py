@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern
 from influx_wrap.model.tag36h11 import tag_cells
@@ -17,6 +18,8 @@ TARGETS = [
     AprilGrid(tag_cols=2, tag_rows=4, tag_size_m=0.012, tag_spacing=0.05),
     AprilGrid(tag_cols=3, tag_rows=2, tag_size_m=0.1, tag_spacing=0.0),
     AprilGrid(tag_cols=1, tag_rows=1, tag_size_m=0.1, tag_spacing=1.7),
+    AprilGrid(tag_cols=3, tag_rows=2, tag_size_m=0.1, tag_spacing=0.3, border_cells=1),
+    charuco_board(5, 4, 0.04, 0.03, "4X4_50"),
     Checkerboard(cols=7, rows=4, col_spacing_m=0.03, row_spacing_m=0.04),
 ]
 
@@ -92,3 +95,19 @@ def test_what_cannot_be_drawn() -> None:
         cell_pattern(AprilGrid(tag_cols=30, tag_rows=20, tag_size_m=0.1, tag_spacing=0.3))
     with pytest.raises(InputError, match="only an AprilGrid"):
         cell_pattern(PointCloud(np.eye(4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("cols", "rows", "legacy"), [(7, 5, False), (6, 8, True), (6, 8, False), (5, 7, True)]
+)
+def test_a_charuco_board_is_opencv_s(cols: int, rows: int, legacy: bool) -> None:
+    """Markers of 7 cells of 4 px in squares of 40 px: every cell is whole pixels."""
+    target = charuco_board(cols, rows, 0.04, 0.028, "5X5_100", legacy=legacy)
+    pattern = cell_pattern(target)
+    x, y = (-0.04 + 0.001 * (np.arange(40 * n) + 0.5) for n in (cols, rows))
+    row, col = np.searchsorted(pattern.y_m, y) - 1, np.searchsorted(pattern.x_m, x) - 1
+    drawn = np.where(pattern.black[row[:, None], col], 0, 255)[::-1]
+    markers = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_5X5_100)
+    board = cv2.aruco.CharucoBoard((cols, rows), 0.04, 0.028, markers)
+    board.setLegacyPattern(legacy)
+    np.testing.assert_array_equal(drawn, board.generateImage((40 * cols, 40 * rows)))

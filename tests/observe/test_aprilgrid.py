@@ -1,5 +1,7 @@
 """AprilGrid corners in rendered pictures, whose corners are known."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.pose import transform
 from influx_wrap.model.tag36h11 import tag_cells
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.aprilgrid import BORDER_PX, detect
-from influx_wrap.observe.detection import AmbiguousPicture
+from influx_wrap.observe.aprilgrid import detect
+from influx_wrap.observe.detection import BORDER_PX, AmbiguousPicture
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.board import board_poses
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
@@ -169,6 +171,29 @@ def test_a_stray_tag_of_the_board_is_refused(telephoto: tuple[AprilGrid, list[Pi
     image[60:140, 60:140] = tag
     with pytest.raises(AmbiguousPicture, match="tag 17 is in the picture more than once"):
         detect(image, grid)
+
+
+@pytest.mark.parametrize("spacing", [0.25, 0.3])
+def test_tags_with_a_border_of_one_cell(spacing: float) -> None:
+    plan = make_plan(CATALOGUE.lens("canon17"), CAMERA, CATALOGUE.boards.values())
+    cell, truth = plan.cell("z6f5"), true_intrinsics(plan)["z6f5"]
+    assert cell.board is not None
+    grid = replace(cell.board.grid, tag_spacing=spacing, border_cells=1)
+    rng = np.random.default_rng(1)
+    rotations, translations = board_poses(cell.board, CAMERA, truth, cell.fd_m, rng)
+    rays = ray_grid(truth, CAMERA.image_size)
+    for view in VIEWS[:3]:
+        pose = rotations[view], translations[view]
+        image = render_board(rays, grid, *pose, RenderOptions(blur_px=0.7, noise=2), rng)
+        uv, _ = project(truth, transform(pose[0][None], pose[1][None], grid.points)[0])
+        detection = detect(image, grid)
+        inside = ((uv >= 20) & (uv <= np.array(CAMERA.image_size) - 21)).all(axis=1)
+        assert detection.found[inside].mean() > 0.98
+        error = (detection.uv - uv)[detection.found]
+        assert np.sqrt((error**2).sum(axis=1).mean()) < 0.02
+        # Read with the other border, tags are less like their codes, but none is another.
+        told_two = detect(image, replace(grid, border_cells=2))
+        assert np.nanmax(np.abs(told_two.uv - uv), initial=0) < 0.3
 
 
 def test_16_bit_is_the_same_picture() -> None:

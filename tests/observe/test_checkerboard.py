@@ -9,7 +9,9 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import Checkerboard
+from influx_wrap.observe import checkerboard
 from influx_wrap.observe.checkerboard import detect
+from influx_wrap.synth import render
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 
 BOARD = Checkerboard(cols=10, rows=7, col_spacing_m=0.06, row_spacing_m=0.06)
@@ -52,6 +54,73 @@ def test_corners_of_sharp_pictures(tilt: tuple[float, float], roll: float) -> No
     assert error.max() < 0.2
     assert (detection.confidence > 0.6).all()
     assert (detection.confidence <= 1).all()
+
+
+@pytest.fixture
+def cut_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards are rendered with a third of their outer squares, on paper that ends there."""
+    whole = render.sheet_cells
+
+    def cut(target: Checkerboard, options: RenderOptions) -> tuple[FloatArray, ...]:
+        x_lines, y_lines, value = whole(target, options)
+        for lines, first_m in ((x_lines, 0.35), (y_lines, 0.3)):
+            square_m = lines[4] - lines[3]
+            lines[2], lines[-3] = lines[3] - first_m * square_m, lines[-4] + first_m * square_m
+            lines[1], lines[-2] = lines[2] - 0.1 * square_m, lines[-3] + 0.02 * square_m
+        return x_lines, y_lines, value
+
+    monkeypatch.setattr(render, "sheet_cells", cut)
+
+
+@pytest.mark.usefixtures("cut_squares")
+@pytest.mark.parametrize("tilt", TILTS)
+def test_outer_squares_may_be_cut(tilt: tuple[float, float]) -> None:
+    image, uv = picture(BOARD, tilt, 0.6, options=RenderOptions(blur_px=0.8, noise=2))
+    detection = detect(image, BOARD)
+    assert detection.found.all()
+    error = np.linalg.norm(detection.uv - uv, axis=1).reshape(BOARD.grid_shape)
+    inner = error[1:-1, 1:-1]
+    assert np.sqrt((inner**2).mean()) < 0.02
+    assert error.max() < 0.1
+
+
+def test_corners_are_more_exact_than_corner_sub_pix() -> None:
+    ours, opencv = [], []
+    criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 50, 1e-3)
+    for tilt in TILTS:
+        image, uv = picture(BOARD, tilt, 0.7, options=RenderOptions(blur_px=1.0, noise=4))
+        found = detect(image, BOARD).uv
+        start = found.astype(np.float32).reshape(-1, 1, 2)
+        refined = cv2.cornerSubPix(image, start, (5, 5), (-1, -1), criteria).reshape(-1, 2)
+        ours.append(found - uv)
+        opencv.append(refined - uv)
+    assert np.square(ours).mean() < 0.5 * np.square(opencv).mean()
+
+
+def test_what_opencv_alone_finds_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, uv = picture(BOARD)
+    monkeypatch.setattr(checkerboard, "find_lattices", lambda _: [])
+    detection = detect(image, BOARD)
+    assert detection.found.all()
+    assert np.abs(detection.uv - uv).max() < 0.2
+
+
+def test_a_dim_picture() -> None:
+    image, uv = picture(BOARD)
+    detection = detect((0.12 * image + 180).astype(np.uint8), BOARD)
+    assert detection.found.all()
+    assert np.abs(detection.uv - uv).max() < 0.3
+
+
+def test_covered_corners_are_missing() -> None:
+    image, uv = picture(BOARD)
+    hidden = np.linalg.norm(uv - uv[23], axis=1) < 60
+    assert 1 < hidden.sum() < 10
+    covered = cv2.circle(image.copy(), uv[23].round().astype(int).tolist(), 60, 128, -1)
+    detection = detect(covered, BOARD)
+    assert not detection.found[hidden].any()
+    assert detection.found.sum() > 55
+    assert np.nanmax(np.abs(detection.uv - uv)) < 0.2
 
 
 def test_no_systematic_shift() -> None:
