@@ -17,8 +17,7 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.epe_counts import CountedFrames, epe_histograms
-from influx_wrap.evaluate.histogram import EpeHistogram, added
+from influx_wrap.evaluate.epe_counts import CountedFrames, EpeHistogram, added, epe_histograms
 from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.ground_truth import GroundTruth

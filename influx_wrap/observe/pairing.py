@@ -114,16 +114,6 @@ class Pairing:
     outlying: BoolArray
 
     @property
-    def lone_flashes(self) -> IntArray:
-        """Flashes without a reading."""
-        return np.setdiff1d(np.arange(self.n_flashes), self.flashes)
-
-    @property
-    def lone_readings(self) -> IntArray:
-        """Readings without a flash."""
-        return np.setdiff1d(np.arange(self.n_readings), self.readings)
-
-    @property
     def time_rms_s(self) -> float:
         """Root mean square of the time errors."""
         return float(np.sqrt(np.mean(self.time_error_s**2))) if len(self.flashes) else 0.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.evaluate.histogram import BINS_PER_PX, EpeHistogram
+from influx_wrap.evaluate.epe_counts import BINS_PER_PX, EpeHistogram
 from influx_wrap.evaluate.score import MEASURES, THRESHOLD_PX, Evaluation, Score, Strip
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.arrays import FloatArray, IntArray

@@ -41,66 +41,44 @@ class _Log(logging.StreamHandler[TextIO]):
         """Say nothing."""
 
 
+class _Artefact:
+    """The path of what has this name in the folder of a run."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, workspace: Workspace, owner: type[Workspace]) -> Path:
+        return workspace.root / self._name
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The folder ``root`` of a run."""
 
     root: Path
 
-    @property
-    def plan(self) -> Path:
-        """The lens settings of the run."""
-        return self.root / "plan.json"
-
-    @property
-    def log(self) -> Path:
-        """What happened when."""
-        return self.root / "run.log"
-
-    @property
-    def summary_json(self) -> Path:
-        """All cells and the totals."""
-        return self.root / "summary.json"
-
-    @property
-    def summary_csv(self) -> Path:
-        """All cells, as a table."""
-        return self.root / "summary.csv"
-
-    @property
-    def errors_figure(self) -> Path:
-        """Maps of the errors over LFL and FD."""
-        return self.root / "errors.png"
-
-    @property
-    def report(self) -> Path:
-        """The page to look at all of it."""
-        return self.root / "report.html"
-
-    @property
-    def epe_figure(self) -> Path:
-        """Cumulative curves of the end-point error."""
-        return self.root / "epe.png"
-
-    @property
-    def epe_csv(self) -> Path:
-        """The numbers behind ``epe_figure``."""
-        return self.root / "epe.csv"
-
-    @property
-    def table(self) -> Path:
-        """The lens's lookup table."""
-        return self.root / "lut.json"
-
-    @property
-    def explorer(self) -> Path:
-        """The page to look at the lens's table."""
-        return self.root / "explorer.html"
-
-    @property
-    def table_figures(self) -> Path:
-        """Pictures of the table and of its cross-validation."""
-        return self.root / "lut"
+    plan = _Artefact("plan.json")
+    """The lens settings of the run."""
+    log = _Artefact("run.log")
+    """What happened when."""
+    summary_json = _Artefact("summary.json")
+    """All cells and the totals."""
+    summary_csv = _Artefact("summary.csv")
+    """All cells, as a table."""
+    errors_figure = _Artefact("errors.png")
+    """Maps of the errors over LFL and FD."""
+    report = _Artefact("report.html")
+    """The page to look at all of it."""
+    epe_figure = _Artefact("epe.png")
+    """Cumulative curves of the end-point error."""
+    epe_csv = _Artefact("epe.csv")
+    """The numbers behind ``epe_figure``."""
+    table = _Artefact("lut.json")
+    """The lens's lookup table."""
+    explorer = _Artefact("explorer.html")
+    """The page to look at the lens's table."""
+    table_figures = _Artefact("lut")
+    """Pictures of the table and of its cross-validation."""
 
     def data(self, cell: str) -> Path:
         """The folder of the simulated experiment of a cell."""

@@ -9,7 +9,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.epe import epe_px
-from influx_wrap.evaluate.histogram import BIN_PX, MOST_PX, EpeHistogram
+from influx_wrap.evaluate.epe_counts import BIN_PX, MOST_PX, EpeHistogram
 from influx_wrap.evaluate.score import Evaluation, evaluate, merged
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.ground_truth import GroundTruth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from influx_wrap.evaluate.histogram import BINS_PER_PX, MOST_PX, EpeHistogram
+from influx_wrap.evaluate.epe_counts import BINS_PER_PX, MOST_PX, EpeHistogram
 from influx_wrap.evaluate.score import Evaluation, Score, Strip, merged
 from influx_wrap.model.arrays import FloatArray
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.errors import InputError
-from influx_wrap.evaluate.histogram import BINS_PER_PX, EpeHistogram
+from influx_wrap.evaluate.epe_counts import BINS_PER_PX, EpeHistogram
 from influx_wrap.evaluate.score import Evaluation, Strip
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.report.score_page import SHARE_UNITS, write_score_page

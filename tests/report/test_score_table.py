@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from influx_wrap.evaluate.histogram import EpeHistogram
+from influx_wrap.evaluate.epe_counts import EpeHistogram
 from influx_wrap.evaluate.score import Evaluation, Score
 from influx_wrap.report.score_table import (
     in_order,

@@ -118,7 +118,6 @@ RULES = Rules()
 @catalogue_option
 def command(
     catalogue: Path | None,
-    /,
     lens: str,
     camera: str,
     lfl_mm: float,
