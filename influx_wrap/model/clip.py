@@ -22,6 +22,7 @@ class Clip:
     fd_m        (n,) focus distances, infinity included
     intrinsics  (n, 8) in the order of ``NAMES``, pixel (0, 0) a pixel's centre; rows of NaN
                 where there is no answer
+    doubts      why image size and pitch may be those of another camera, a sentence each
     """
 
     name: str
@@ -31,6 +32,7 @@ class Clip:
     lfl_mm: FloatArray
     fd_m: FloatArray
     intrinsics: FloatArray
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.frames)
@@ -73,6 +75,7 @@ class Clip:
             self.lfl_mm[rows],
             self.fd_m[rows],
             self.intrinsics[rows],
+            self.doubts,
         )
 
     def camera(self, row: int) -> Intrinsics:
