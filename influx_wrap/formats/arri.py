@@ -181,9 +181,12 @@ def _pixels(value: object) -> int:
 def _number(record: Record) -> int:
     key = "frameId" if "frameId" in record.values else "frameNo"
     value = record.value(key)
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 19:
         return int(value)
-    return record.integer(key, at_least=0)
+    number = record.integer(key, at_least=0)
+    if number >= 10**18:
+        raise record.fault(key, "is too large for the number of a frame.")
+    return number
 
 
 def _lens_setting(record: Record) -> tuple[float, float]:

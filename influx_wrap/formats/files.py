@@ -264,6 +264,9 @@ def read_json(path: Path) -> Record:
         raise InputError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from None
     except RecursionError:
         raise InputError(f"{path}: this is not JSON: it is nested too deeply.") from None
+    except ValueError:
+        # Python refuses to read whole numbers of more than 4300 digits.
+        raise InputError(f"{path}: a number in it has thousands of digits.") from None
     return _as_record(path, values)
 
 

@@ -41,6 +41,7 @@ from influx_wrap.formats.lens_metadata import (
     lens_setting,
 )
 from influx_wrap.formats.pixel_origin import from_corner, to_corner
+from influx_wrap.model.clip import are_cameras
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.rig import FilmedWith
@@ -216,9 +217,17 @@ def _ground_truth(frames: Record) -> GroundTruth:
     if not settings:
         raise InputError(f"{frames.where} has no frame.")
     order = sorted(settings)
+    intrinsics = from_corner(np.array([answers[frame][0] for frame in order], dtype=float))
+    wrong = ~are_cameras(intrinsics) & ~np.isnan(intrinsics[:, 0])
+    if wrong.any():
+        frame = order[int(np.argmax(wrong))]
+        raise InputError(
+            f"{frames.where}: {frame} has intrinsics that no camera has: focal lengths must be "
+            "positive, and no number larger than a billion."
+        )
     return GroundTruth(
         as_metadata(settings),
-        from_corner(np.array([answers[frame][0] for frame in order], dtype=float)),
+        intrinsics,
         np.array([answers[frame][1] for frame in order]),
         filmed_with=rig,
     )

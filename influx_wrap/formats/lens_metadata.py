@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,9 @@ def lens_setting(where: str, entry: Mapping[str, object]) -> tuple[float, float]
         value = math.nan if value is None else math.inf if value == "inf" else value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{where}: {key} must be a number, got {value!r}.")
+        if abs(value) > sys.float_info.max:
+            # Also a whole number, which Python refuses to take for an infinite one.
+            value = math.inf if value > 0 else -math.inf
         if value < 0 and key == FD_KEY and any(math.isclose(value, one) for one in MINUS_ONE_M):
             value = math.inf
         if value <= 0 or (key == LFL_KEY and math.isinf(value)):
