@@ -52,13 +52,6 @@ def mutated_lines(text: str, separator: str, n: int, seed: int) -> Iterator[byte
         yield _encoded("\n".join(map(separator.join, lines)), rng)
 
 
-def holds_nan(text: str) -> bool:
-    """Whether JSON text has numbers that JSON does not have."""
-    found: list[str] = []
-    json.loads(text, parse_constant=found.append)
-    return bool(found)
-
-
 def _changed(text: str, rng: np.random.Generator) -> str:
     """One node of a tree replaced, removed, renamed or repeated; or, what is no JSON any more, as
     it is."""

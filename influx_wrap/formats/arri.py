@@ -96,8 +96,10 @@ def art_rig(file: Record) -> ReportedRig:
                 lenses.append(payload.get("lensModel"))
             elif name == "Camera Device":
                 cameras.append(payload.get("cameraModel"))
-            elif name == "Sensor State" and isinstance(payload.get("acquisitionRect"), Mapping):
-                sizes.append([payload["acquisitionRect"].get(side) for side in ("width", "height")])
+            elif name == "Sensor State":
+                rectangle = payload.get("acquisitionRect")
+                if isinstance(rectangle, Mapping):
+                    sizes.append([rectangle.get(side) for side in ("width", "height")])
     return make_rig(lenses, cameras, sizes)
 
 

@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import MAX_SIDE_PX
 from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, writing
 from influx_wrap.formats.lens_metadata import (
     FD_KEY,
@@ -53,8 +54,6 @@ CSV_COLUMNS = (
     "frame", "lfl_mm", "fd_m", "status", *NAMES, *(f"sigma_{name}" for name in NAMES),
     "pixel_origin", "lens", "camera", "image_width", "image_height", "doubts",
 )  # fmt: skip
-MOST_PX = 65_535
-"""The longest side of a picture that picture files can have."""
 _LINES_AT_ONCE = 10_000
 _EIGHT, _EIGHT_NAMES = itemgetter(*NAMES), frozenset(NAMES)
 
@@ -258,9 +257,9 @@ def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
 
 def _image_size(record: Record) -> tuple[int, int]:
     given = record.items("image_size")
-    sides = [side for side in given if type(side) is int and 0 < side <= MOST_PX]
+    sides = [side for side in given if type(side) is int and 0 < side <= MAX_SIDE_PX]
     if len(given) != 2 or len(sides) != 2:
-        raise record.fault("image_size", f"must be two whole numbers from 1 to {MOST_PX}.")
+        raise record.fault("image_size", f"must be two whole numbers from 1 to {MAX_SIDE_PX}.")
     return sides[0], sides[1]
 
 

@@ -13,7 +13,8 @@ from click.testing import Result
 from influx_wrap.formats.lut import write_table
 from tests.cli.conftest import Invoke
 from tests.lut.lenses import breathing_table
-from tests.mutated_json import holds_nan, mutated_json, mutated_lines
+from tests.mutated_json import mutated_json, mutated_lines
+from tests.mutations import holds_nan
 
 EXPORTS = {"colmap": "c.txt", "nerfstudio": "t.json", "opencv": "c.yml", "opentrackio": "c.jsonl",
            "ulens": "c.ulens", "camchain": "chains"}  # fmt: skip
