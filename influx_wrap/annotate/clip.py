@@ -21,6 +21,7 @@ from influx_wrap.lut.uncertainty import make_error_model, sigma
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
+from influx_wrap.model.rig import FilmedWith
 
 _AT_ONCE = 50_000
 
@@ -29,6 +30,7 @@ _AT_ONCE = 50_000
 class AnnotatedClip:
     """Ground truth of a clip, and what its reader must know.
 
+    notes          what of lens and camera could not be compared, a sentence each
     faults         of the metadata as the lens told them
     filled         frames that were interpolated from their neighbours
     lfl_outside    frames without an answer, their LFL not in the table
@@ -40,6 +42,7 @@ class AnnotatedClip:
     filled: tuple[FrameRange, ...]
     lfl_outside: tuple[FrameRange, ...]
     unusable: tuple[FrameRange, ...]
+    notes: tuple[str, ...] = ()
 
     def write(self, path: str | Path, *, as_csv: bool | None = None) -> None:
         """Write the intrinsics of every frame: InFlux's JSON, or CSV with sigmas, which is
@@ -51,16 +54,31 @@ class AnnotatedClip:
 
 
 def annotate_clip(
-    metadata: LensMetadata, lookup: Lookup, *, fill: int = 0, with_sigma: bool = True
+    metadata: LensMetadata,
+    lookup: Lookup,
+    *,
+    fill: int = 0,
+    with_sigma: bool = True,
+    doubts: tuple[str, ...] = (),
 ) -> AnnotatedClip:
-    """Look up every frame, after filling runs of at most ``fill`` missing ones."""
+    """Look up every frame, after filling runs of at most ``fill`` missing ones.
+
+    ``doubts`` are handed on: why this may be the table of another lens or camera.
+    """
     used = fill_gaps(metadata, fill) if fill else metadata
     raw = _spread(metadata, used.frame)
     answers = lookup.query(used.lfl_mm, used.fd_m)
     if not answers.answered.any():
         raise InputError(_no_answer(used, lookup))
     deviations = _sigma(lookup, answers, used) if with_sigma else None
-    truth = GroundTruth(raw, answers.intrinsics, answers.status == Status.INTERPOLATED, deviations)
+    table = lookup.table
+    truth = GroundTruth(
+        raw,
+        answers.intrinsics,
+        answers.status == Status.INTERPOLATED,
+        deviations,
+        FilmedWith(table.lens or None, table.camera, table.image_size, table.pixel_um, doubts),
+    )
     told = used.told
     return AnnotatedClip(
         truth,
@@ -79,7 +97,7 @@ def _spread(metadata: LensMetadata, frame: IntArray) -> LensMetadata:
         column = np.full(len(frame), np.nan)
         column[place] = values
         columns.append(column)
-    return LensMetadata(frame, *columns)
+    return LensMetadata(frame, columns[0], columns[1], metadata.rig)
 
 
 def _sigma(lookup: Lookup, answers: Answers, used: LensMetadata) -> FloatArray:

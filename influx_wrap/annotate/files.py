@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT
+from influx_wrap.model.rig import ReportedRig, RigComparison, compare_rig
 from influx_wrap.model.table import Table
 
 
@@ -19,12 +22,17 @@ def annotate(
     scheme: str = DEFAULT,
     fill_gaps: int = 0,
     with_sigma: bool = True,
+    any_lens: bool = False,
+    catalogue: str | Path | None = None,
 ) -> AnnotatedClip:
     """Intrinsics of every frame of a clip, from the file of its lens metadata.
 
     scheme      of the interpolation
     fill_gaps   so many missing frames in a row are interpolated at most
     with_sigma  whether standard deviations are wanted, too
+    any_lens    go on although the metadata are of another lens, camera or picture size than the
+                table, which is refused else; ``truth.filmed_with.doubts`` keeps what they said
+    catalogue   folder of your own lenses and cameras, which says what metadata call them
 
     Example:
         clip = iw.annotate("metadata.csv", iw.read_table("lut.json"))
@@ -32,8 +40,28 @@ def annotate(
         print(clip.truth.intrinsics[:, 0], clip.truth.sigma[:, 0])
     """
     told = read_metadata(Path(metadata))
+    compared = _compare(told.rig, table, None if catalogue is None else Path(catalogue))
+    if compared.contradictions and not any_lens:
+        raise InputError(
+            f"{metadata} is not of the table's lens and camera: "
+            f"{'; '.join(compared.contradictions)}. Take the table of what it was filmed with, or "
+            "insist with --any-lens (any_lens=True in Python)."
+        )
     try:
-        lookup = make_lookup(table, scheme)
-        return annotate_clip(told, lookup, fill=fill_gaps, with_sigma=with_sigma)
+        clip = annotate_clip(
+            told,
+            make_lookup(table, scheme),
+            fill=fill_gaps,
+            with_sigma=with_sigma,
+            doubts=compared.contradictions,
+        )
     except InputError as error:
         raise InputError(f"{metadata}: {error}") from None
+    return replace(clip, notes=compared.notes)
+
+
+def _compare(reported: ReportedRig, table: Table, catalogue: Path | None) -> RigComparison:
+    """What the metadata say of lens and camera, against the table's."""
+    known = load_catalogue(catalogue)
+    lens, camera = known.lens_name(table.lens), known.camera_name(table.camera)
+    return compare_rig(reported, lens, camera, table.image_size, owner="the table")

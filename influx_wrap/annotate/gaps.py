@@ -86,7 +86,7 @@ def fill_gaps(metadata: LensMetadata, most_frames: int) -> LensMetadata:
     with np.errstate(divide="ignore"):
         # What was told stays as it was, to the last bit.
         fd_m = np.where(was_told, fd_m, 1 / _interpolated(frame, nearness, most_frames))
-    filled = LensMetadata(frame, _interpolated(frame, lfl_mm, most_frames), fd_m)
+    filled = LensMetadata(frame, _interpolated(frame, lfl_mm, most_frames), fd_m, metadata.rig)
     return filled.some(is_listed | filled.told)
 
 

@@ -13,7 +13,7 @@ from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.files import annotate
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
-from influx_wrap.cli.options import PATH, choice_option
+from influx_wrap.cli.options import PATH, catalogue_option, choice_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -49,6 +49,11 @@ LEAST_PREVIEW_PX = 160
     metavar="N",
     help="Interpolate the metadata of at most N missing frames in a row.",
 )
+@click.option(
+    "--any-lens",
+    is_flag=True,
+    help="Go on although the metadata are of another lens, camera or size; the output says so.",
+)
 @click.option("--video", type=PATH, help="The clip, for --preview.")
 @click.option(
     "--preview",
@@ -62,13 +67,16 @@ LEAST_PREVIEW_PX = 160
     metavar="PX",
     help="Width of the preview, which is never larger than the clip.",
 )
+@catalogue_option
 def command(
+    catalogue: Path | None,
     metadata: Path,
     lut: Path,
     out: Path,
     kind: str | None,
     scheme: str,
     fill_gaps: int,
+    any_lens: bool,
     video: Path | None,
     preview: Path | None,
     preview_width: int | None,
@@ -79,7 +87,8 @@ def command(
     has written, InFlux's per_frame_metadata.json, or a CSV file with the columns
     frame,lfl_mm,fd_m. Frames beyond the table in focus distance are extrapolated and marked so;
     frames with a focal length outside the table, or without metadata, are null. Gaps, dropouts
-    and impossible jumps of the metadata are reported, and mended only by --fill-gaps.
+    and impossible jumps of the metadata are reported, and mended only by --fill-gaps. Metadata
+    that name another lens or camera than the table, or another size of the pictures, are refused.
 
     --preview writes the clip's video with the numbers of every frame, and with a grid that is
     straight in an undistorted picture: straight edges of the scene must bend as its lines do.
@@ -111,8 +120,12 @@ def command(
             scheme=scheme,
             fill_gaps=fill_gaps,
             with_sigma=as_csv or planned is not None,
+            any_lens=any_lens,
+            catalogue=catalogue,
         )
         clip.write(out, as_csv=as_csv)
+    for text in clip.notes:
+        errors.print(f"note: {escape(text)}")
     for text in _warnings(clip):
         errors.print(f"[yellow]warning:[/] {escape(text)}")
     answers().print(_summary(clip), f"written: {escape(str(out))}", sep="\n", soft_wrap=True)
@@ -171,6 +184,8 @@ def _warnings(clip: AnnotatedClip) -> list[str]:
         (clip.unusable, "focused nearer than their LFL allows, left without an answer"),
     )
     texts = [f"{_frames(ranges)} {words}." for ranges, words in kinds if ranges]
+    if clip.truth.filmed_with is not None:
+        texts += [f"{text}; annotated all the same." for text in clip.truth.filmed_with.doubts]
     jumps = clip.faults.jumps
     texts += map(_jump, jumps[:MOST_LISTED])
     if len(jumps) > MOST_LISTED:

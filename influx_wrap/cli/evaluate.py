@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.markup import escape
 
 from influx_wrap.cli.options import PATH, catalogue_option, count_option, image_size, jobs_option
 from influx_wrap.cli.progress import watch
@@ -15,7 +17,12 @@ from influx_wrap.run.evaluation import evaluate_files
 
 @click.command("evaluate")
 @click.argument("predictions", nargs=-1, required=True, type=PATH)
-@click.option("--truth", type=PATH, required=True, help="The InFlux validation JSON.")
+@click.option(
+    "--truth",
+    type=PATH,
+    required=True,
+    help="The InFlux validation JSON, or annotate's of one clip.",
+)
 @click.option(
     "--points",
     default="builtin",
@@ -29,10 +36,9 @@ from influx_wrap.run.evaluation import evaluate_files
 @click.option(
     "--size",
     type=image_size,
-    default="3424x2202",
-    show_default=True,
+    show_default="as the truth says, else 3424x2202",
     metavar="WxH",
-    help="Of the pictures, in pixels.",
+    help="Of the pictures, in pixels, if the truth does not say.",
 )
 @click.option(
     "--groups",
@@ -51,7 +57,7 @@ def command(
     truth: Path,
     points: str,
     out: Path,
-    size: tuple[int, int],
+    size: tuple[int, int] | None,
     groups: Path | None,
     subsample: int,
     intervals: bool,
@@ -66,6 +72,7 @@ def command(
     \b
     Example:
       influx-calib evaluate geocalib.json --truth gt_validation.json --out scores
+      influx-calib evaluate geocalib.json --truth gt.json --out scores
     """
     scored = evaluate_files(
         predictions,
@@ -80,5 +87,7 @@ def command(
         jobs=jobs,
         watch=watch,
     )
+    for text in scored.notes:
+        Console(stderr=True, soft_wrap=True).print(f"[yellow]note:[/] {escape(text)}")
     answers().print(scored.table, soft_wrap=True, markup=False)
     print_written(*scored.written)

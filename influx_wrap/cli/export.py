@@ -20,10 +20,10 @@ from influx_wrap.formats.export import EXPORTS, LONG, notes, read_clip
 @click.argument("source", metavar="GT.json|LUT.json", type=PATH)
 @click.option("--to", type=click.Choice(list(EXPORTS)), required=True, help="The format.")
 @click.option("--out", type=PATH, required=True, help="File, or folder of stmap and camchain.")
-@click.option("--camera", default=CAMERA, show_default=True,
-              help="Camera body of a clip; a table knows its own.")  # fmt: skip
+@click.option("--camera", show_default=f"as the file says, else {CAMERA}",
+              help="Camera body, of a file that does not say.")  # fmt: skip
 @catalogue_option
-def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: str) -> None:
+def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: str | None) -> None:
     """Write the intrinsics of a clip's frames, or of a table's experiments, as other programs
     read them. docs/exports.md says what each format can hold.
 
@@ -32,7 +32,8 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
       influx-calib export gt.json --to nerfstudio --out transforms.json
       influx-calib export lut.json --to ulens --out canon17.ulens
     """
-    clip = read_clip(source, load_catalogue(catalogue).camera(camera))
+    known = load_catalogue(catalogue)
+    clip = read_clip(source, known.camera(camera) if camera else None, known.camera(CAMERA))
     if not clip.answered.any():
         raise InputError(f"{source} has no frame with intrinsics: there is nothing to export.")
     errors = Console(stderr=True)
@@ -42,7 +43,7 @@ def command(catalogue: Path | None, source: Path, to: str, out: Path, camera: st
         else:
             EXPORTS[to](clip, out)
     for sentence in notes(clip, to):
-        errors.print(f"[yellow]note:[/] {sentence}", soft_wrap=True)
+        errors.print(f"[yellow]note:[/] {escape(sentence)}", soft_wrap=True)
     answers().print(
         f"{int(clip.answered.sum())} frames written: {escape(str(out))}", soft_wrap=True
     )

@@ -106,7 +106,11 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     table = LensTable.of(read_table(table_file))
     answer = table.query(lfl_mm, fd_m, scheme=scheme)
     intrinsics = dict(zip(NAMES, answer.intrinsics.tolist(), strict=True))
-    sigma = dict(zip(NAMES, answer.sigma.tolist(), strict=True))
+    # Not known where an experiment that takes part has no covariance.
+    sigma = {
+        name: None if math.isnan(value) else value
+        for name, value in zip(NAMES, answer.sigma.tolist(), strict=True)
+    }
     rows = zip(answer.vertices.tolist(), answer.weights.tolist(), strict=True)
     vertices = [(table.names[row], weight) for row, weight in rows if row >= 0]
     if as_json:
@@ -131,11 +135,15 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     )
     for name in NAMES:
         digits = 3 if name in ("fx", "fy", "cx", "cy") else 6
-        printed.add_row(name, f"{intrinsics[name]:.{digits}f}", f"{sigma[name]:.{digits}f}")
+        deviation = sigma[name]
+        text = "?" if deviation is None else f"{deviation:.{digits}f}"
+        printed.add_row(name, f"{intrinsics[name]:.{digits}f}", text)
     console = answer_console()
     console.print(printed)
     parts = ", ".join(f"{name} {weight:.3f}" for name, weight in vertices)
     console.print(f"{answer.status} by scheme {scheme} from {parts}", soft_wrap=True)
+    if None in sigma.values():
+        console.print("Sigma is not known: experiments of the table have no covariance.")
 
 
 @command.command("crossval")
@@ -180,13 +188,17 @@ def print_judgements(table: Table, judgements: list[Judgement]) -> None:
         for label, values in rows:
             numbers = [f"{v:.3f}" if k < 4 else f"{v:.2g}" for k, v in enumerate(values)]
             printed.add_row(judgement.scheme if label == "median" else "", label, *numbers)
-        printed.add_row("", "in 1 sigma", *(f"{100 * v:.0f} %" for v in judgement.within))
+        printed.add_row("", "in 1 sigma", *map(_share, judgement.within.tolist()))
     console.print(printed)
     console.print(
         f"This lens's own data favour {best.scheme}"
         + ("." if best.scheme == DEFAULT else f"; the default is {DEFAULT}, as published."),
         soft_wrap=True,
     )
+
+
+def _share(share: float) -> str:
+    return "?" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 @command.command("plot")

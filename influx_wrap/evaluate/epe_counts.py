@@ -147,7 +147,7 @@ def epe_histograms(
         return chunk, _errors_of(chunk, directions, is_mei, image_size)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for chunk, histogram in _in_order(pool, work, _chunks(frames), 2 * jobs):
+        for chunk, histogram in _in_order(pool, work, _chunks(frames), 2 * min(jobs, 1000)):
             if chunk.video != current:
                 finish()
                 current = chunk.video

@@ -29,10 +29,14 @@ def motions(truth: Mapping[str, GroundTruth]) -> dict[str, str]:
 
 
 def lenses(truth: Mapping[str, GroundTruth], known: Iterable[Lens]) -> dict[str, str]:
-    """The lens of each video whose focal lengths only one of the known lenses has."""
+    """The lens of each video, as its truth says or as its focal lengths tell, if only one of the
+    known lenses has them."""
     ranges = list(known)
     found = {}
     for video, answer in truth.items():
+        if answer.filmed_with is not None and answer.filmed_with.lens is not None:
+            found[video] = answer.filmed_with.lens
+            continue
         lfl = answer.metadata.lfl_mm[np.isfinite(answer.metadata.lfl_mm)]
         fitting = [
             lens.name

@@ -6,6 +6,9 @@ tells the lens focal length in micrometres and the focus distance in millimetres
 thousandths of an inch. Meta Extract's CSV has a line per frame, with tabs between columns:
 ``Lens Focal Length`` in millimetres, ``Lens Focus Distance`` in ``Lens Distance Unit``.
 
+Lens and camera are named in the sets "Lens Device" and "Camera Device", the size of the picture
+is that of "Sensor State"; Meta Extract has columns for them.
+
 In both, -1 is a focus at infinity whatever the unit. A set or a number may be null (``--`` in
 the CSV), and 0 stands for a lens that does not say.
 """
@@ -13,7 +16,7 @@ the CSV), and 0 stands for a lens that does not say.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json
 from influx_wrap.model.lens_metadata import LensMetadata
+from influx_wrap.model.rig import ReportedRig
 
 FRAMES = "frameBasedMetadata"
 LENS_STATE = "Lens State"
@@ -31,7 +35,11 @@ LFL_COLUMN, FD_COLUMN, UNIT_COLUMN = (
     "Lens Focus Distance",
     "Lens Distance Unit",
 )
+LENS_COLUMN, CAMERA_COLUMN = "Lens Model", "Camera Model"
+SIZE_COLUMNS = "Image Width", "Image Height"
 NOT_TOLD = ("", "--")
+NO_NAME = ("-", "n/a", "n.a.", "none", "unknown")
+"""What stands where a name would, in any case, beside ``NOT_TOLD``."""
 INFINITE = ("inf", "infinity", "infinite", "∞")
 UNITS_M = {
     **dict.fromkeys(("m", "meter", "meters", "metre", "metres", "metric"), 1.0),
@@ -67,13 +75,41 @@ def art_metadata(file: Record) -> LensMetadata:
         found[number - first] = _lens_setting(record)
     order = sorted(found)
     lfl_mm, fd_m = np.array([found[frame] for frame in order]).reshape(-1, 2).T
-    metadata = LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m)
+    metadata = LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m, art_rig(file))
     if not metadata.told.any():
         raise InputError(
             f"{file.where} has no frame whose set {LENS_STATE!r} tells focal length and focus "
             "distance. Did the lens send data to the camera?"
         )
     return metadata
+
+
+def art_rig(file: Record) -> ReportedRig:
+    """Lens, camera and picture size by the Reference Tool's JSON, or by what InFlux keeps of it.
+
+    What is not as it should be says nothing: there is no setting to be had from it.
+    """
+    lenses, cameras, sizes = [], [], []
+    for key in ("clipBasedMetadataSets", "descriptiveMetadataSets"):
+        for name, payload in _sets(file.values.get(key)):
+            if name == "Lens Device":
+                lenses.append(payload.get("lensModel"))
+            elif name == "Camera Device":
+                cameras.append(payload.get("cameraModel"))
+            elif name == "Sensor State":
+                rectangle = payload.get("acquisitionRect")
+                if isinstance(rectangle, Mapping):
+                    sizes.append([rectangle.get(side) for side in ("width", "height")])
+    return make_rig(lenses, cameras, sizes)
+
+
+def make_rig(
+    lenses: Sequence[object], cameras: Sequence[object], sizes: Sequence[Sequence[object]]
+) -> ReportedRig:
+    """From what stands in a file for names and sizes (width, height), whatever that is."""
+    pairs = [tuple(map(_pixels, size)) for size in sizes]
+    told = [(pair[0], pair[1]) for pair in pairs if min(pair) > 0]
+    return ReportedRig(_names(lenses), _names(cameras), tuple(dict.fromkeys(told)))
 
 
 def is_meta_extract(header: str) -> bool:
@@ -91,12 +127,13 @@ def meta_extract_metadata(path: Path, lines: Sequence[str]) -> LensMetadata:
             f"what {FD_COLUMN!r} means. Export it too."
         )
     wanted = [columns.index(name) for name in (LFL_COLUMN, FD_COLUMN, UNIT_COLUMN)]
-    rows = []
+    rows, frames = [], []
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
         values = line.split("\t")
+        frames.append(values)
         if len(values) <= max(wanted):
             raise InputError(
                 f"{where}: {len(values)} columns instead of {len(columns)}. Is the file complete?"
@@ -106,31 +143,78 @@ def meta_extract_metadata(path: Path, lines: Sequence[str]) -> LensMetadata:
     if not rows:
         raise InputError(f"{path} has no frame: only the line with the names of the columns.")
     lfls, fds = np.array(rows).T
-    return LensMetadata(np.arange(len(rows), dtype=np.int64), lfls, fds)
+    return LensMetadata(
+        np.arange(len(rows), dtype=np.int64), lfls, fds, _meta_extract_rig(columns, frames)
+    )
+
+
+def _meta_extract_rig(columns: Sequence[str], frames: Sequence[Sequence[str]]) -> ReportedRig:
+    """What the lines (n,) of Meta Extract's CSV say, each different value once."""
+
+    def values(name: str) -> list[str]:
+        if name not in columns:
+            return []
+        place = columns.index(name)
+        return [line[place] if place < len(line) else "" for line in frames]
+
+    sizes = set(zip(*map(values, SIZE_COLUMNS), strict=False))
+    return make_rig(values(LENS_COLUMN), values(CAMERA_COLUMN), sorted(sizes))
+
+
+def _sets(sets: object) -> Iterator[tuple[object, Mapping[str, object]]]:
+    """Names and payloads of metadata sets, as far as they are such."""
+    for entry in sets if isinstance(sets, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("metadataSetPayload"), Mapping):
+            yield entry.get("metadataSetName"), entry["metadataSetPayload"]
+
+
+def _names(values: Sequence[object]) -> tuple[str, ...]:
+    texts = [value.strip() for value in values if isinstance(value, str)]
+    return tuple(dict.fromkeys(t for t in texts if t.lower() not in (*NOT_TOLD, *NO_NAME)))
+
+
+def _pixels(value: object) -> int:
+    """A whole number from a number or its text; 0 for anything else."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _number(record: Record) -> int:
     key = "frameId" if "frameId" in record.values else "frameNo"
     value = record.value(key)
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 19:
         return int(value)
-    return record.integer(key, at_least=0)
+    number = record.integer(key, at_least=0)
+    if number >= 10**18:
+        raise record.fault(key, "is too large for the number of a frame.")
+    return number
 
 
 def _lens_setting(record: Record) -> tuple[float, float]:
     """LFL in mm and FD in m of a frame; NaN where the lens did not tell."""
-    for i, entry in enumerate(record.items("frameBasedMetadataSets")):
+    state = _lens_state(record)
+    if state is None:
+        return math.nan, math.nan
+    lfl_mm = 1e-3 * _told(state, "lensFocalLength")
+    fd_m = 1e-3 * _told(state, "lensFocusDistanceMetric")
+    if math.isnan(fd_m):
+        fd_m = 1e-3 * INCH_M * _told(state, "lensFocusDistanceImperial")
+    return math.nan if math.isinf(lfl_mm) else lfl_mm, fd_m
+
+
+def _lens_state(record: Record) -> Record | None:
+    """A frame's set "Lens State", of a list of sets or by its name; None if it says nothing."""
+    key = "frameBasedMetadataSets"
+    if isinstance(record.values.get(key), dict):
+        sets = record.record(key)
+        return None if sets.values.get(LENS_STATE) is None else sets.record(LENS_STATE)
+    for i, entry in enumerate(record.items(key)):
         if isinstance(entry, dict) and entry.get("metadataSetName") == LENS_STATE:
             if entry.get("metadataSetPayload") is None:
-                break
-            where = f"{record.where}: frameBasedMetadataSets[{i}]"
-            state = Record(where, entry).record("metadataSetPayload")
-            lfl_mm = 1e-3 * _told(state, "lensFocalLength")
-            fd_m = 1e-3 * _told(state, "lensFocusDistanceMetric")
-            if math.isnan(fd_m):
-                fd_m = 1e-3 * INCH_M * _told(state, "lensFocusDistanceImperial")
-            return math.nan if math.isinf(lfl_mm) else lfl_mm, fd_m
-    return math.nan, math.nan
+                return None
+            return Record(f"{record.where}: {key}[{i}]", entry).record("metadataSetPayload")
+    return None
 
 
 def _told(state: Record, key: str) -> float:

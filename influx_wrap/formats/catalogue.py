@@ -18,6 +18,7 @@ from typing import TypeVar
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_yaml
 from influx_wrap.model.hardware import Board, Camera, Lens
+from influx_wrap.model.rig import DeviceName
 from influx_wrap.model.target import AprilGrid
 
 Entry = Camera | Lens | Board
@@ -45,6 +46,14 @@ class Catalogue:
     def lens(self, name: str) -> Lens:
         """The lens called ``name``."""
         return _look_up("lens", self.lenses, name)
+
+    def lens_name(self, name: str) -> DeviceName:
+        """What metadata call the lens ``name``, which need not be in the catalogue."""
+        return _device_name(self.lenses, name)
+
+    def camera_name(self, name: str) -> DeviceName:
+        """What metadata call the camera ``name``, which need not be in the catalogue."""
+        return _device_name(self.cameras, name)
 
     def board(self, name: str) -> Board:
         """The board called ``name``."""
@@ -92,7 +101,7 @@ def _load_entry(path: Path) -> Entry:
 
 def _read_camera(record: Record) -> Camera:
     required = ("kind", "name", "sensor_width_mm", "sensor_height_mm", "width_px", "height_px")
-    record.check_keys(required, ("height_above_ground_m", "pp_prior_px"))
+    record.check_keys(required, ("height_above_ground_m", "pp_prior_px", "metadata_model"))
     return record.build(
         Camera,
         name=record.text("name"),
@@ -102,6 +111,7 @@ def _read_camera(record: Record) -> Camera:
         height_px=record.integer("height_px", at_least=1, at_most=MAX_SIDE_PX),
         **_optional_number(record, "height_above_ground_m", above=0),
         **_optional_number(record, "pp_prior_px", above=0),
+        **_optional_text(record, "metadata_model"),
     )
 
 
@@ -152,6 +162,10 @@ def _optional_number(record: Record, key: str, *, above: float = -math.inf) -> d
 
 def _optional_text(record: Record, key: str) -> dict[str, str]:
     return {key: record.text(key)} if key in record.values else {}
+
+
+def _device_name(known: Mapping[str, Camera] | Mapping[str, Lens], name: str) -> DeviceName:
+    return DeviceName(name, known[name].metadata_model if name in known else None)
 
 
 def _look_up(kind: str, known: Mapping[str, T], name: str) -> T:

@@ -300,6 +300,9 @@ def parse_json(path: Path) -> object:
         raise InputError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from None
     except RecursionError:
         raise InputError(f"{path}: this is not JSON: it is nested too deeply.") from None
+    except ValueError:
+        # Python refuses to read whole numbers of more than 4300 digits.
+        raise InputError(f"{path}: a number in it has thousands of digits.") from None
 
 
 def dump_yaml(values: Mapping[str, object]) -> str:

@@ -8,20 +8,31 @@ focus at infinity, which JSON has no number for. The release writes bare NaN ins
 which is read as well. As in all of the release's files the origin of pixels is the top-left
 pixel's corner ("normal" in its calibration results), so cx and cy are larger by 0.5 than here.
 
+Of ours is ``filmed_with`` in the first frame's entry: ``{"lens", "camera", "image_size",
+"pixel_um", "doubts"}`` (``model.rig``). It stands there because every key of the file itself is
+the number of a frame to the release's readers, while they take from an entry what they know, as
+they must: the release, too, writes entries with keys of its own. It may be missing, or stand in
+any entries that say the same.
+
 CSV: one line per frame with LFL, FD, a status, intrinsics and their sigmas, empty where there is
-none. It is ours: pixel (0, 0) is a pixel's centre, and the column ``pixel_origin`` says so.
+none. It is ours: pixel (0, 0) is a pixel's centre, and the column ``pixel_origin`` says so; lens,
+camera and picture size are columns, too.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import MAX_SIDE_PX
 from influx_wrap.formats.files import PIXEL_ORIGIN, Record, read_json, writing
 from influx_wrap.formats.lens_metadata import (
     FD_KEY,
@@ -31,15 +42,17 @@ from influx_wrap.formats.lens_metadata import (
     lens_setting,
 )
 from influx_wrap.formats.pixel_origin import from_corner, to_corner
+from influx_wrap.model.clip import are_cameras
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
+from influx_wrap.model.rig import FilmedWith
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"
-METADATA_KEY = "lens_metadata"
+METADATA_KEY, RIG_KEY = "lens_metadata", "filmed_with"
 INTERPOLATED, EXTRAPOLATED, NO_ANSWER = "interpolated", "extrapolated", "none"
 CSV_COLUMNS = (
     "frame", "lfl_mm", "fd_m", "status", *NAMES, *(f"sigma_{name}" for name in NAMES),
-    "pixel_origin",
+    "pixel_origin", "lens", "camera", "image_width", "image_height", "doubts",
 )  # fmt: skip
 _LINES_AT_ONCE = 10_000
 _EIGHT, _EIGHT_NAMES = itemgetter(*NAMES), frozenset(NAMES)
@@ -68,12 +81,29 @@ def read_ground_truth(path: Path) -> GroundTruth:
     return _ground_truth(read_json(path))
 
 
-def read_validation(path: Path) -> dict[str, GroundTruth]:
-    """Read the release's validation file, ``{video: {frame: {...}}}``."""
+def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
+    """The truth of videos: the release's validation file, ``{video: {frame: {...}}}``, or the
+    JSON of one clip, which is that of the only one of ``videos``."""
     file = read_json(path)
     if not file.values:
         raise InputError(f"{path} has no video.")
-    return {video: _ground_truth(file.record(video)) for video in file.values}
+    if not _is_clip(file):
+        return {video: _ground_truth(file.record(video)) for video in file.values}
+    if len(videos) != 1:
+        raise InputError(
+            f"{path} is the truth of one clip, and there are {len(videos)} videos "
+            f"({', '.join(sorted(videos)[:3])}): give the truth of all of them, "
+            '{"<video>": {"0": ...}}.'
+        )
+    return {next(iter(videos)): _ground_truth(file)}
+
+
+def _is_clip(file: Record) -> bool:
+    """Whether entries are those of frames, and not of videos."""
+    return any(
+        isinstance(entry, dict) and (GT_KEY in entry or EXTRAPOLATED_KEY in entry)
+        for entry in file.values.values()
+    )
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[list[str]]:
@@ -105,15 +135,32 @@ def _json_entries(truth: GroundTruth) -> Iterator[str]:
         truth.is_interpolated.tolist(),
         strict=True,
     )
+    rig = _rig_text(truth.filmed_with)
     for frame, lfl, fd, values, is_answered, is_interpolated in rows:
         answer = intrinsics % tuple(values) if is_answered else "null"
-        yield entry % (
+        text = entry % (
             frame,
             answer if is_interpolated else "null",
             answer,
             "null" if lfl != lfl else repr(lfl),
             "null" if fd != fd else '"inf"' if fd == math.inf else repr(fd),
         )
+        yield text[:-1] + rig + "}" if rig else text
+        rig = ""
+
+
+def _rig_text(rig: FilmedWith | None) -> str:
+    """What is added to the first frame's entry."""
+    if rig is None:
+        return ""
+    values = {
+        "lens": rig.lens,
+        "camera": rig.camera,
+        "image_size": list(rig.image_size),
+        "pixel_um": None if rig.pixel_um is None else list(rig.pixel_um),
+        "doubts": list(rig.doubts),
+    }
+    return f', "{RIG_KEY}": {json.dumps(values, allow_nan=False)}'
 
 
 def _csv_lines(truth: GroundTruth) -> Iterator[str]:
@@ -129,13 +176,25 @@ def _csv_lines(truth: GroundTruth) -> Iterator[str]:
         np.hstack([truth.intrinsics, sigma]).tolist(),
         strict=True,
     )
+    constant = _csv_cells(truth.filmed_with)
     for frame, setting, word, numbers in rows:
         told = ["" if value != value else repr(value) for value in setting]
         known = ["" if value != value else repr(value) for value in numbers]
-        yield ",".join((str(frame), *told, word, *known, PIXEL_ORIGIN))
+        yield ",".join((str(frame), *told, word, *known, constant))
+
+
+def _csv_cells(rig: FilmedWith | None) -> str:
+    """The columns whose values are those of all frames."""
+    cells: list[object] = [PIXEL_ORIGIN, "", "", "", "", ""]
+    if rig is not None:
+        cells = [PIXEL_ORIGIN, rig.lens, rig.camera, *rig.image_size, "; ".join(rig.doubts)]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
 
 
 def _ground_truth(frames: Record) -> GroundTruth:
+    rig: FilmedWith | None = None
     settings: dict[int, tuple[float, float]] = {}
     answers: dict[int, tuple[tuple[float, ...], bool]] = {}
     nothing = (math.nan,) * len(NAMES)
@@ -146,6 +205,8 @@ def _ground_truth(frames: Record) -> GroundTruth:
             raise InputError(f"{where}: this frame has come already.")
         if not isinstance(entry, dict) or (EXTRAPOLATED_KEY not in entry and GT_KEY not in entry):
             raise InputError(f"{where} must be a mapping with {GT_KEY}, {EXTRAPOLATED_KEY}.")
+        if entry.get(RIG_KEY) is not None:
+            rig = _read_rig(Record(where, entry), rig)
         lens = entry.get(METADATA_KEY)
         settings[frame] = lens_setting(where, lens if isinstance(lens, dict) else {})
         inside = _intrinsics(where, GT_KEY, entry.get(GT_KEY))
@@ -155,11 +216,51 @@ def _ground_truth(frames: Record) -> GroundTruth:
     if not settings:
         raise InputError(f"{frames.where} has no frame.")
     order = sorted(settings)
+    intrinsics = from_corner(np.array([answers[frame][0] for frame in order], dtype=float))
+    wrong = ~are_cameras(intrinsics) & ~np.isnan(intrinsics[:, 0])
+    if wrong.any():
+        frame = order[int(np.argmax(wrong))]
+        raise InputError(
+            f"{frames.where}: {frame} has intrinsics that no camera has: focal lengths must be "
+            "positive, and no number larger than a billion."
+        )
     return GroundTruth(
         as_metadata(settings),
-        from_corner(np.array([answers[frame][0] for frame in order], dtype=float)),
+        intrinsics,
         np.array([answers[frame][1] for frame in order]),
+        filmed_with=rig,
     )
+
+
+def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
+    """What an entry says the clip was filmed with, as those before it do."""
+    record = entry.record(RIG_KEY)
+    pitch = record.numbers("pixel_um") if record.values.get("pixel_um") is not None else None
+    if pitch is not None and (len(pitch) != 2 or min(pitch) <= 0):
+        raise record.fault("pixel_um", f"must be two positive numbers, got {list(pitch)}.")
+    lens, camera = (
+        record.text(key) if record.values.get(key) is not None else None
+        for key in ("lens", "camera")
+    )
+    doubts = record.items("doubts") if "doubts" in record.values else []
+    found = FilmedWith(
+        lens,
+        camera,
+        _image_size(record),
+        None if pitch is None else (pitch[0], pitch[1]),
+        tuple(map(str, doubts)),
+    )
+    if before not in (None, found):
+        raise entry.fault(RIG_KEY, "says something else than in a frame before it.")
+    return found
+
+
+def _image_size(record: Record) -> tuple[int, int]:
+    given = record.items("image_size")
+    sides = [side for side in given if type(side) is int and 0 < side <= MAX_SIDE_PX]
+    if len(given) != 2 or len(sides) != 2:
+        raise record.fault("image_size", f"must be two whole numbers from 1 to {MAX_SIDE_PX}.")
+    return sides[0], sides[1]
 
 
 def _intrinsics(where: str, key: str, entry: object) -> tuple[float, ...] | None:

@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +23,14 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats import arri
 from influx_wrap.formats.files import Record, read_json, read_text, reading, write_text
 from influx_wrap.model.lens_metadata import LensMetadata as LensMetadata
+from influx_wrap.model.rig import ReportedRig
 
 COLUMNS = ("frame", "lfl_mm", "fd_m")
 LFL_KEY, FD_KEY = "focal_length_mm", "focus_distance_m"
+INFLUX_SETS = {
+    "clipBasedMetadataSets": "clipMetadata",
+    "descriptiveMetadataSets": "descriptiveMetadata",
+}
 MINUS_ONE_M = (-1.0, -1e-3, -1e-3 * arri.INCH_M)
 """The camera's -1 for infinity after it was taken for metres, millimetres or thousandths of an
 inch: all are found in files that were converted without a thought of it."""
@@ -51,6 +58,13 @@ def read_metadata(path: Path) -> LensMetadata:
             f"{','.join(COLUMNS)}."
         )
     return _csv_metadata(path, lines, with_missing=True)
+
+
+def read_reported_rig(path: Path) -> ReportedRig:
+    """Which lens and camera a file of lens metadata names, whatever else it says."""
+    if _is_json(path):
+        return arri.art_rig(read_json(path))
+    return ReportedRig()
 
 
 def read_lens_metadata(path: Path) -> LensMetadata:
@@ -87,6 +101,9 @@ def lens_setting(where: str, entry: Mapping[str, object]) -> tuple[float, float]
         value = math.nan if value is None else math.inf if value == "inf" else value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{where}: {key} must be a number, got {value!r}.")
+        if abs(value) > sys.float_info.max:
+            # Also a whole number, which Python refuses to take for an infinite one.
+            value = math.inf if value > 0 else -math.inf
         if value < 0 and key == FD_KEY and any(math.isclose(value, one) for one in MINUS_ONE_M):
             value = math.inf
         if value <= 0 or (key == LFL_KEY and math.isinf(value)):
@@ -114,7 +131,15 @@ def _influx_metadata(file: Record) -> LensMetadata:
         rows[number] = lens_setting(f"{frames.where}: {key}", entry)
     if not rows:
         raise frames.fault("frames", "has no frame.")
-    return as_metadata(rows)
+    return replace(as_metadata(rows), rig=_influx_rig(file))
+
+
+def _influx_rig(file: Record) -> ReportedRig:
+    """What was kept of ARRI's sets, and the name that the authors gave the lens."""
+    sets = {ours: file.values.get(theirs) for ours, theirs in INFLUX_SETS.items()}
+    rig = arri.art_rig(Record(file.where, sets))
+    named = arri.make_rig([file.values.get("lens"), *rig.lens_models], [], [])
+    return replace(rig, lens_models=named.lens_models)
 
 
 def _is_json(path: Path) -> bool:

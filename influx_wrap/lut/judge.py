@@ -24,7 +24,7 @@ class Judgement:
     model   the scheme's, with what each experiment was predicted from
     errors  (n, 8) in per cent for fx, fy, cx, cy, absolute for the rest; NaN where an
             experiment is not enclosed by others
-    within  (8,) share of the errors within one sigma
+    within  (8,) share of the errors within one sigma; NaN where no sigma is known
     """
 
     lookup: Lookup
@@ -65,11 +65,16 @@ def judge(table: Table, scheme: str) -> Judgement:
     left_out = model.left_out
     difference = np.abs(left_out.predicted - table.values)
     # Sigma is scaled such that one of the errors is just as large: rounding must not decide.
-    share = difference <= (1 + TIE) * model.left_out_sigma
+    share = np.where(
+        np.isnan(model.left_out_sigma),
+        np.nan,
+        difference <= (1 + TIE) * model.left_out_sigma,
+    )
     errors = difference.copy()
     errors[:, :4] *= 100 / np.abs(table.values[:, :4])
     judged = left_out.judged
-    within = share[judged].mean(axis=0) if judged.any() else np.full(8, np.nan)
+    known = judged & ~np.isnan(share).any(axis=1)
+    within = share[known].mean(axis=0) if known.any() else np.full(8, np.nan)
     return Judgement(lookup, model, errors, within)
 
 

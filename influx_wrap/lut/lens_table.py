@@ -21,7 +21,8 @@ class TableAnswer:
     """What a table says at settings of any shape (...).
 
     intrinsics  (..., 8) in the order of ``NAMES``; NaN where there is no answer
-    sigma       (..., 8) their standard deviations
+    sigma       (..., 8) their standard deviations; NaN where there is no answer, or where an
+                experiment that it comes from has no covariance
     status      (...) ``interpolated``, ``extrapolated``, or why there is no answer
     vertices    (..., k) rows of the table's experiments it comes from, -1 for none
     weights     (..., k) theirs

@@ -12,6 +12,9 @@ experiment and grows towards the middle of a region. One factor for each intrins
 direction makes up for what the model lacks: it is such that 68 % of these differences are
 within one sigma, each judged by the second derivatives at its neighbours alone. A last one
 for each intrinsic does the same for the paper's leave-one-out errors.
+
+An experiment without a covariance may be off by any amount, and so may an answer that takes
+part in it: their sigma is not known, which is NaN, and never the part that is known.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from influx_wrap.lut.lookup import Answers, Lookup, Status
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
 FACTORS = (0.1, 10.0)
+NO_WEIGHT = 1e-9
+"""An experiment with less has no part in an answer, but for rounding."""
 WITHIN_ONE_SIGMA = 0.6827
 
 
@@ -32,11 +37,12 @@ WITHIN_ONE_SIGMA = 0.6827
 class ErrorModel:
     """Errors of what a lookup blends, at its n experiments, and what they were judged by.
 
-    variance        (n, 8) of measurement; 0 where it is not known
+    variance        (n, 8) of measurement; NaN where it is not known
     curvature       (n, 2, 8) mean square of the second derivatives in x and in y nearby
     left_out        each experiment predicted from the others
     left_out_sigma  (n, 8) standard deviation of the difference between a predicted and a
-                    measured intrinsic, without what the experiment itself says about bends
+                    measured intrinsic, without what the experiment itself says about bends;
+                    NaN where it is not known
     """
 
     variance: FloatArray
@@ -50,8 +56,9 @@ def make_error_model(lookup: Lookup) -> ErrorModel:
     table, scheme = lookup.table, lookup.scheme
     blended = scheme.blended(table.values, table.fd_m)
     slope = scheme.slope(blended, table.fd_m)
-    measured = np.nan_to_num(np.diagonal(table.covariance, axis1=1, axis2=2))
-    variance = measured / slope**2
+    measured = np.diagonal(table.covariance, axis1=1, axis2=2) / slope**2
+    # How much a lens bends can be told without knowing how well it was measured.
+    variance = np.nan_to_num(measured)
     bends, near = _bends(lookup, blended, variance), _near(lookup)
     others = _local(bends.square, near & ~np.eye(len(near), dtype=bool))
     factor = np.stack([_true_factor(bends, others, axis) for axis in range(2)])
@@ -73,22 +80,30 @@ def make_error_model(lookup: Lookup) -> ErrorModel:
         noise[row] += by_others[0]
     error = (left_out.predicted - table.values) / slope
     scale = _true_scale(error[left_out.judged], noise[left_out.judged], bent[left_out.judged])
+    left_out_sigma = np.abs(slope) * np.sqrt(noise + scale**2 * bent)
+    unknown = np.isnan(measured) | _is_unknown(measured, left_out.vertices, left_out.weights)
     return ErrorModel(
-        variance,
+        measured,
         scale**2 * factor**2 * _local(bends.square, near),
         left_out,
-        np.abs(slope) * np.sqrt(noise + scale**2 * bent),
+        np.where(unknown, np.nan, left_out_sigma),
     )
 
 
 def sigma(
     lookup: Lookup, model: ErrorModel, answers: Answers, lfl_mm: FloatArray, fd_m: FloatArray
 ) -> FloatArray:
-    """(q, 8) standard deviations of answers (q,) at settings (q,); NaN where there is none."""
+    """(q, 8) standard deviations of answers (q,) at settings (q,); NaN where there is no answer,
+    or where an experiment that it comes from has no covariance."""
     table, scheme = lookup.table, lookup.scheme
     places = np.einsum("qk,qkc->qc", answers.weights, lookup.regions.places[answers.vertices])
     measured, bent = _blended_variance(
-        lookup, answers.vertices, answers.weights, places, model.variance, model.curvature
+        lookup,
+        answers.vertices,
+        answers.weights,
+        places,
+        np.nan_to_num(model.variance),
+        model.curvature,
     )
     fd = np.where(answers.status == Status.EXTRAPOLATED, scheme.fd(places[:, 1]), fd_m)
     blended = np.einsum(
@@ -105,7 +120,14 @@ def sigma(
         focal = answers.intrinsics[beyond, :2]
         result[beyond, :2] = np.hypot(result[beyond, :2], relative[:, None] * focal)
     result[~answers.answered] = np.nan
+    result[_is_unknown(model.variance, answers.vertices, answers.weights)] = np.nan
     return result
+
+
+def _is_unknown(variance: FloatArray, vertices: IntArray, weights: FloatArray) -> BoolArray:
+    """(q, 8) whether a variance (n, 8) is NaN that has weight (q, k) among vertices (q, k)."""
+    has_part = np.abs(weights)[..., None] > NO_WEIGHT
+    return np.asarray((np.isnan(variance)[vertices] & has_part).any(axis=1))
 
 
 def _blended_variance(

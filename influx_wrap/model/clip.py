@@ -10,6 +10,20 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
+FOCAL_PX = (1e-3, 1e9)
+MOST_PX_OR_1 = 1e9
+"""Limits of what may be intrinsics at all: arithmetic holds far beyond any camera's, but not
+everywhere."""
+PITCH_UM = (1e-2, 1e4)
+
+
+def are_cameras(intrinsics: FloatArray) -> BoolArray:
+    """(n,) whether rows (n, 8) may be a camera's: finite, with positive focal lengths, and no
+    number that only a mistake makes."""
+    focal = intrinsics[:, :2]
+    good = ((focal >= FOCAL_PX[0]) & (focal <= FOCAL_PX[1])).all(axis=1)
+    return np.asarray(good & (np.abs(intrinsics) <= MOST_PX_OR_1).all(axis=1))
+
 
 @dataclass(frozen=True, eq=False)
 class Clip:
@@ -22,6 +36,7 @@ class Clip:
     fd_m        (n,) focus distances, infinity included
     intrinsics  (n, 8) in the order of ``NAMES``, pixel (0, 0) a pixel's centre; rows of NaN
                 where there is no answer
+    doubts      why image size and pitch may be those of another camera, a sentence each
     """
 
     name: str
@@ -31,6 +46,7 @@ class Clip:
     lfl_mm: FloatArray
     fd_m: FloatArray
     intrinsics: FloatArray
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.frames)
@@ -38,8 +54,13 @@ class Clip:
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise InputError(f"{name} of clip {self.name} must be of shape {shape}.")
-        if not (min(self.image_size) > 0 and min(self.pixel_um) > 0):
-            raise InputError(f"the images and pixels of clip {self.name} must have a size.")
+        if min(self.image_size) <= 0 or not all(
+            PITCH_UM[0] <= pitch <= PITCH_UM[1] for pitch in self.pixel_um
+        ):
+            raise InputError(
+                f"the images and pixels of clip {self.name} must have a size, pixels one from "
+                f"{PITCH_UM[0]:g} to {PITCH_UM[1]:g} um."
+            )
         if n and self.frames.min() < 0:
             raise InputError(f"clip {self.name} has a frame {self.frames.min()}: count from 0.")
         numbers, count = np.unique(self.frames, return_counts=True)
@@ -49,8 +70,7 @@ class Clip:
                 f"clip {self.name} has frame {again} more than once: keep one of them."
             )
         settings = (self.lfl_mm > 0) & np.isfinite(self.lfl_mm) & (self.fd_m > 0)
-        values = np.isfinite(self.intrinsics).all(axis=1) & (self.intrinsics[:, :2] > 0).all(axis=1)
-        bad = ~(settings & values) & ~np.isnan(self.intrinsics).all(axis=1)
+        bad = ~(settings & are_cameras(self.intrinsics)) & ~np.isnan(self.intrinsics).all(axis=1)
         if bad.any():
             frame = self.frames[np.argmax(bad)]
             raise InputError(
@@ -73,6 +93,7 @@ class Clip:
             self.lfl_mm[rows],
             self.fd_m[rows],
             self.intrinsics[rows],
+            self.doubts,
         )
 
     def camera(self, row: int) -> Intrinsics:

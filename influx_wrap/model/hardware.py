@@ -32,6 +32,7 @@ class Camera:
     height_px: int
     height_above_ground_m: float = 1.44
     pp_prior_px: float | None = None
+    metadata_model: str | None = None
 
     def __post_init__(self) -> None:
         _require_positive(
@@ -61,9 +62,9 @@ class Camera:
         return 1e3 * self.sensor_width_mm / self.width_px
 
     @property
-    def pixel_height_um(self) -> float:
-        """Pixel pitch in micrometres, along the height."""
-        return 1e3 * self.sensor_height_mm / self.height_px
+    def pitch_um(self) -> tuple[float, float]:
+        """Pixel pitch in micrometres, in x and in y."""
+        return self.pixel_um, 1e3 * self.sensor_height_mm / self.height_px
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.flight_recording import FlightRecording
+from influx_wrap.formats.lens_metadata import read_reported_rig
 from influx_wrap.formats.recording import Recording
 from influx_wrap.formats.recording_yaml import clip_with_metadata
 from influx_wrap.model.experiment import Plan
+from influx_wrap.model.rig import DeviceName, compare_rig
 from influx_wrap.observe.arriraw import export_metadata
 from influx_wrap.observe.frames import FrameSource
 
@@ -43,4 +45,20 @@ def check_rig(recording: Recording | FlightRecording, source: FrameSource, plan:
         raise InputError(
             f"{source.path} has frames of {sizes[0]} pixels, camera {camera.name} of {sizes[1]}. "
             "Name the camera that recorded it with --camera, or describe it in a catalogue."
+        )
+    if recording.metadata is not None:
+        _check_metadata(recording.metadata, plan)
+
+
+def _check_metadata(path: Path, plan: Plan) -> None:
+    """Refuse metadata that are of another lens or camera than those of ``plan``."""
+    lens = DeviceName(plan.lens.name, plan.lens.metadata_model)
+    camera = DeviceName(plan.camera.name, plan.camera.metadata_model)
+    size = plan.camera.image_size
+    compared = compare_rig(read_reported_rig(path), lens, camera, size, owner="the run")
+    if compared.contradictions:
+        raise InputError(
+            f"{path} is not of the run's lens and camera: {'; '.join(compared.contradictions)}. "
+            "Name the lens and --camera that it was filmed with, or, if you know better, write "
+            "lfl_mm and fd_m into recording.yaml in place of metadata."
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
-from influx_wrap.formats.groundtruth import read_ground_truth, read_validation
+from influx_wrap.formats.groundtruth import read_truths
 from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.submission import write_submission
 from influx_wrap.model.ground_truth import GroundTruth
@@ -179,12 +179,7 @@ def _footages(request: PredictRequest) -> list[Footage]:
 
 def _truths(path: Path, names: Sequence[str]) -> dict[str, GroundTruth]:
     """From a file of all videos or, for a single video, from its own."""
-    try:
-        truths = read_validation(path)
-    except InputError:
-        if len(names) > 1:
-            raise
-        return {names[0]: read_ground_truth(path)}
+    truths = read_truths(path, names)
     missing = [name for name in names if name not in truths]
     if missing:
         raise InputError(f"{path} has no video {missing[0]}; name it as there: NAME=PATH.")

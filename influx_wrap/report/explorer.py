@@ -64,7 +64,7 @@ def _scheme(judgement: Judgement) -> Mapping[str, object]:
         "regions": lookup.regions.vertices.tolist(),
         "hull": [side.tolist() for side in lookup.bounds],
         "blended": lookup.scheme.blended(table.values, table.fd_m).tolist(),
-        "variance": model.variance.tolist(),
+        "variance": _numbers(model.variance),
         "curvature": model.curvature.tolist(),
         "columns": {
             "lfl": columns.tolist(),

@@ -15,11 +15,12 @@ import numpy as np
 from influx_wrap.compute.progress import Watch
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.groups import lenses, motions
+from influx_wrap.evaluate.picture_size import settle_size
 from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice
 from influx_wrap.evaluate.score import Evaluation, evaluate
-from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import make_folder, write_text
-from influx_wrap.formats.groundtruth import read_validation
+from influx_wrap.formats.groundtruth import read_truths
 from influx_wrap.formats.manifest import read_video_groups
 from influx_wrap.formats.submission import read_submission
 from influx_wrap.model.ground_truth import GroundTruth
@@ -33,10 +34,12 @@ SCORES, TABLE, PAGE = "scores.json", "table", "report.html"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The table of all scores as text, and the files that were written."""
+    """The table of all scores as text, the files that were written, and what a reader must know,
+    a sentence each."""
 
     table: str
     written: tuple[Path, ...]
+    notes: tuple[str, ...]
 
 
 def evaluate_files(
@@ -45,7 +48,7 @@ def evaluate_files(
     out: Path,
     *,
     points: PointsChoice,
-    image_size: tuple[int, int],
+    image_size: tuple[int, int] | None,
     groups: Path | None,
     catalogue: Path | None,
     subsample: int,
@@ -56,28 +59,33 @@ def evaluate_files(
     """Score all files and write what there is to say about them.
 
     predictions  files as they are submitted
-    truth        the InFlux validation JSON
+    truth        the InFlux validation JSON, or that of one clip, as ``annotate`` writes it
     out          folder of scores, tables and page
     points       whose projections are compared
-    image_size   (width, height) in pixels
+    image_size   (width, height) in pixels; None: as the truth says
     groups       CSV file of the videos' groups; None: by lens and motion
     catalogue    folder of the lenses, by which that of a video is told; None: ours
     subsample    end-point errors of every which frame
     intervals    whether tables have confidence intervals
     jobs         how many threads
     """
-    known = read_validation(truth)
     files = _places(predictions, out)
     given = {place: _read(path, watch) for path, place in files.items()}
+    known = read_truths(truth, {video for one in given.values() for video in one.videos})
+    hardware = load_catalogue(catalogue)
+    try:
+        picture = settle_size(known, image_size, hardware.camera(CAMERA).image_size)
+    except InputError as error:
+        raise InputError(f"{truth}: {error}") from None
     properties = (
         read_video_groups(groups, known)
         if groups is not None
         else {
-            "lens": lenses(known, load_catalogue(catalogue).lenses.values()),
+            "lens": lenses(known, hardware.lenses.values()),
             "motion": motions(known),
         }
     )
-    compared = _points(points, image_size, known, watch)
+    compared = _points(points, picture.size, known, watch)
     make_folder(out)
     evaluations = []
     for place, predicted in given.items():
@@ -87,7 +95,7 @@ def evaluate_files(
                 known,
                 compared.points,
                 points_source=compared.source,
-                image_size=image_size,
+                image_size=picture.size,
                 properties=properties,
                 subsample=subsample,
                 jobs=jobs,
@@ -98,7 +106,18 @@ def evaluate_files(
         evaluations.append(scored)
     table = _write_report(out, evaluations, intervals)
     scores = [place / SCORES for place in given]
-    return Scored(table, (*scores, out / f"{TABLE}.tex", out / PAGE))
+    notes = (*picture.notes, *_doubts(known))
+    return Scored(table, (*scores, out / f"{TABLE}.tex", out / PAGE), notes)
+
+
+def _doubts(known: Mapping[str, GroundTruth]) -> list[str]:
+    """Of truth that was made with the table of another lens or camera."""
+    return [
+        f"The truth of video {video} was annotated although {doubt}."
+        for video, truth in known.items()
+        if truth.filmed_with is not None
+        for doubt in truth.filmed_with.doubts
+    ]
 
 
 def _places(predictions: Sequence[Path], out: Path) -> dict[Path, Path]:

@@ -181,7 +181,7 @@ class ZoomLens(SimulatedLens):
         if self.breathing is not None:
             cfl_mm = self.breathing.cfl_mm(lfl_mm, fd_m)
             depth_m = lens_to_object_m(cfl_mm, fd_m)
-        pitch_mm = 1e-3 * self.camera.pixel_um, 1e-3 * self.camera.pixel_height_um
+        pitch_mm = tuple(1e-3 * pitch for pitch in self.camera.pitch_um)
         fx, fy = cfl_mm / pitch_mm[0], cfl_mm / pitch_mm[1]
         k1, k2 = self._distortion(cfl_mm, fd_m)
         wander = [off / pitch for off, pitch in zip(view.principal_mm, pitch_mm, strict=True)]

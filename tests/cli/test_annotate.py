@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import influx_wrap as iw
 from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.model.intrinsics import NAMES
@@ -119,3 +120,89 @@ def test_mistakes(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
     assert_mistake(invoke("annotate", lut, "--lut", lut, "--out", out), "is JSON, but neither")
     assert_mistake(invoke("annotate", clip, "--lut", clip, "--out", out), "not JSON")
     assert_mistake(invoke("annotate", tmp_path / "no.csv", "--lut", lut, "--out", out), "no.csv")
+
+
+SP40 = ("ARRI SP40 T1.8", "Alexa LF Plus W", "1920", "1080")
+CANON17 = ("CN7x17 KAS S/P1", "ALEXA Mini", "3424", "2202")
+
+
+def meta_extract(folder: Path, rig: tuple[str, ...]) -> Path:
+    columns = ("Lens Model", "Camera Model", "Image Width", "Image Height", "Lens Focal Length",
+               "Lens Focus Distance", "Lens Distance Unit")  # fmt: skip
+    lines = [columns, *[(*rig, "40.000", "4.812", "Meter")] * 2]
+    (folder / "extract.csv").write_text("\n".join(map("\t".join, lines)) + "\n")
+    return folder / "extract.csv"
+
+
+def test_another_lens_is_refused(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
+    clip, out = meta_extract(tmp_path, SP40), tmp_path / "gt.json"
+    result = invoke("annotate", clip, "--lut", lut, "--out", out)
+    names = ("ARRI SP40 T1.8", "canon17", "CN7x17 KAS S/P1", "Alexa LF Plus W", "arri-alexa-mini")
+    assert_mistake(result, str(clip), *names, "1920 x 1080", "3424 x 2202", "--any-lens")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("wrong", range(3))
+def test_one_difference_is_enough(invoke: Invoke, tmp_path: Path, lut: Path, wrong: int) -> None:
+    rig = tuple(SP40[k] if min(k, 2) == wrong else CANON17[k] for k in range(4))
+    clip = meta_extract(tmp_path, rig)
+    assert_mistake(
+        invoke("annotate", clip, "--lut", lut, "--out", tmp_path / "gt.json"), SP40[wrong]
+    )
+
+
+def test_the_right_lens_passes_without_a_word(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
+    clip = meta_extract(tmp_path, CANON17)
+    result = invoke("annotate", clip, "--lut", lut, "--out", tmp_path / "gt.json")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    rig = json.loads((tmp_path / "gt.json").read_text())["0"]["filmed_with"]
+    assert rig["lens"] == "canon17"
+    assert rig["camera"] == "arri-alexa-mini"
+    assert rig["image_size"] == [3424, 2202]
+    assert rig["doubts"] == []
+
+
+def test_who_insists_is_recorded(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
+    clip = meta_extract(tmp_path, SP40)
+    for name in ("gt.json", "gt.csv"):
+        out = tmp_path / name
+        result = invoke("annotate", clip, "--lut", lut, "--out", out, "--any-lens")
+        assert result.exit_code == 0, result.output
+        assert "warning: the lens is 'ARRI SP40 T1.8'" in result.stderr
+    doubts = json.loads((tmp_path / "gt.json").read_text())["0"]["filmed_with"]["doubts"]
+    assert "ARRI SP40 T1.8" in doubts[0]
+    with (tmp_path / "gt.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["doubts"] for row in rows} == {"; ".join(doubts)}
+    assert {row["lens"] for row in rows} == {"canon17"}
+
+
+def test_metadata_without_a_name_pass_with_a_note(
+    invoke: Invoke, tmp_path: Path, lut: Path
+) -> None:
+    clip = write(tmp_path, "0,35,2.4")
+    result = invoke("annotate", clip, "--lut", lut, "--out", tmp_path / "gt.json")
+    assert result.exit_code == 0
+    assert "note: The metadata name no lens" in result.stderr
+    assert "canon17" in result.stderr
+
+
+def test_a_catalogue_of_ones_own(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
+    """What metadata call a lens is said where the lens is described."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "canon.yaml").write_text(
+        "kind: lens\nname: canon17\nlfl_min_mm: 17\nlfl_max_mm: 120\nfd_min_m: 0.85\n"
+        "fd_lower_m: 1.5\nmetadata_model: ARRI SP40 T1.8\n"
+    )
+    clip, out = meta_extract(tmp_path, (SP40[0], *CANON17[1:])), tmp_path / "gt.json"
+    result = invoke("--catalogue", mine, "annotate", clip, "--lut", lut, "--out", out)
+    assert result.exit_code == 0, result.output
+
+
+def test_the_library_refuses_as_well(tmp_path: Path) -> None:
+    clip = meta_extract(tmp_path, SP40)
+    with pytest.raises(iw.InputError, match="ARRI SP40"):
+        iw.annotate(clip, breathing_table("canon17"))
+    assert iw.annotate(clip, breathing_table("canon17"), any_lens=True).truth.answered.all()

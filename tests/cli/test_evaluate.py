@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
+from influx_wrap.formats.lut import write_table
+from tests.lut.lenses import breathing_table
 
 CAMERA = {
     "fx": 3000.0, "fy": 3000.0, "cx": 1712.0, "cy": 1101.0,
@@ -166,3 +169,48 @@ def _made(folder: Path, *names: str) -> tuple[str, ...]:
     for name in names:
         (folder / name).mkdir()
     return names
+
+
+def test_an_annotated_clip_is_a_truth(tmp_path: Path) -> None:
+    """From metadata by annotate to scores, of pictures as large as the table's."""
+    table = breathing_table("canon17")
+    small = replace(table, image_size=(1712, 1101), values=table.values / [[2] * 4 + [1] * 4])
+    write_table(tmp_path / "lut.json", small)
+    (tmp_path / "clip.csv").write_text("frame,lfl_mm,fd_m\n0,35,2.4\n1,40,3\n2,40,inf\n")
+    gt = tmp_path / "gt.json"
+    made = CliRunner().invoke(
+        main, [*map(str, ("annotate", tmp_path / "clip.csv", "--lut", tmp_path / "lut.json",
+                          "--out", gt))]
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    frames = json.loads(gt.read_text())
+    answers = submission(tmp_path, "same", film={k: frames[k]["intrinsics_gt"] for k in "01"})
+    out = tmp_path / "out"
+    done = invoke(answers, "--truth", gt, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    found = scores(out)
+    assert found["percent_error"] == {"fx": 0, "fy": 0, "cx": 0, "cy": 0}
+    assert (found["frames"], found["predicted_frames"]) == (2, 2)
+    assert found["image_size"] == [1712, 1101]
+    assert list(found["groups"]["lens"]) == ["canon17"]
+    done = invoke(answers, "--truth", gt, "--out", out, "--size", "3424x2202")
+    assert done.exit_code == 2
+    assert "1712 x 1101" in done.stderr
+    assert "3424 x 2202" in done.stderr
+
+
+def test_one_clip_and_two_videos(tmp_path: Path) -> None:
+    frame = {"intrinsics_gt": CAMERA, "intrinsics_gt_extrapolated": CAMERA, "lens_metadata": LENS}
+    (tmp_path / "gt.json").write_text(json.dumps({"0": frame}))
+    answers = submission(tmp_path, "one", a={"0": CAMERA}, b={"0": CAMERA})
+    done = invoke(answers, "--truth", tmp_path / "gt.json", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "truth of one clip, and there are 2 videos (a, b)" in done.stderr
+
+
+def test_the_size_that_is_assumed_is_said(tmp_path: Path) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    done = invoke(answers, "--truth", truth_file(tmp_path), "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "3424 x 2202 pixels, that is assumed" in done.stderr

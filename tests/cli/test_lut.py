@@ -1,5 +1,6 @@
 """``influx-calib lut`` as a user meets it."""
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +181,27 @@ def test_tables_that_cannot_be_explored(lut: Path, tmp_path: Path) -> None:
     lut.write_text('{"frames": {}}')
     assert_mistake(run("lut", "explore", lut), "influx-calib lut build")
     assert [path.name for path in tmp_path.iterdir()] == ["lut.json"]
+
+
+def test_a_table_without_covariances(tmp_path: Path) -> None:
+    """Its sigma is a question mark, and never 0."""
+    table = breathing_table("canon17")
+    path = tmp_path / "lut.json"
+    write_table(path, replace(table, covariance=np.full_like(table.covariance, np.nan)))
+    setting = ("--lfl-mm", float(table.lfl_mm[0]), "--fd-m", float(table.fd_m[0]))
+    for options in (setting, ("--lfl-mm", 35, "--fd-m", "inf")):
+        result = run("lut", "query", path, *options)
+        assert result.exit_code == 0, result.output
+        assert result.output.count("?") == len(NAMES)
+        assert "Sigma is not known" in result.output
+        result = run("lut", "query", path, *options, "--json")
+        assert set(json.loads(result.output)["sigma"].values()) == {None}
+    result = run("lut", "crossval", path)
+    assert result.exit_code == 0
+    assert "nan" not in result.output
+    (tmp_path / "clip.csv").write_text("frame,lfl_mm,fd_m\n0,35,2.4\n")
+    result = run("annotate", tmp_path / "clip.csv", "--lut", path, "--out", tmp_path / "gt.csv")
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "gt.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert {row[f"sigma_{name}"] for name in NAMES} == {""}

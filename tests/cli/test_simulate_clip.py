@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from influx_wrap.formats.groundtruth import read_validation
+from influx_wrap.formats.groundtruth import read_truths
 from influx_wrap.observe.sources import open_frames
 from tests.cli.conftest import Invoke, assert_mistake
 
@@ -20,7 +20,7 @@ def test_a_clip(invoke: Invoke, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert f"3 frames of premista80 in {out / 'zoom.mp4'}" in result.stdout
     assert open_frames(out / "zoom.mp4", colour=True).image_size == (160, 104)
-    truth = read_validation(out / "gt_validation.json")["zoom"]
+    truth = read_truths(out / "gt_validation.json", ())["zoom"]
     assert (truth.intrinsics[0, 2], truth.intrinsics[0, 3]) == (79.5 + 3, 51.5 - 2)
     settings = json.loads((out / "simulation.json").read_text())
     assert settings["clip"] == {

@@ -11,6 +11,7 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arri import read_art_metadata
 from influx_wrap.formats.lens_metadata import read_metadata
+from influx_wrap.model.rig import ReportedRig
 
 
 def lens_state(**values: object) -> list[object]:
@@ -147,3 +148,56 @@ def test_truncated_meta_extract(tmp_path: Path) -> None:
     header = HEADER.replace("Lens Distance Unit", "Unit")
     with pytest.raises(InputError, match="line 1: the column 'Lens Distance Unit' is missing"):
         read_metadata(write_meta_extract(tmp_path, ("Meter", "4", "40"), header=header))
+
+
+def test_lens_camera_and_size_of_the_reference_tool(tmp_path: Path) -> None:
+    def named(name: str, **payload: object) -> dict[str, object]:
+        return {"metadataSetName": name, "metadataSetPayload": payload}
+
+    state = lens_state(lensFocalLength=17000, lensFocusDistanceMetric=900)
+    file = {
+        "clipBasedMetadataSets": [
+            None,
+            named("Sensor State", acquisitionRect={"x": 0, "width": 3424, "height": 2202}),
+            named("Sensor State", acquisitionRect={"width": "wide", "height": True}),
+        ],
+        "descriptiveMetadataSets": [
+            named("Lens Device", lensModel="CN7x17 KAS S/P1"),
+            named("Lens Device", lensModel=17),
+            named("Camera Device", cameraModel=" ALEXA Mini "),
+            {"metadataSetName": "Camera Device", "metadataSetPayload": None},
+        ],
+        "frameBasedMetadata": {"frames": [{"frameId": 0, "frameBasedMetadataSets": state}]},
+    }
+    path = tmp_path / "clip.json"
+    path.write_text(json.dumps(file))
+    rig = ReportedRig(("CN7x17 KAS S/P1",), ("ALEXA Mini",), ((3424, 2202),))
+    assert read_metadata(path).rig == read_art_metadata(path).rig == rig
+    path.write_text(json.dumps(file | {"clipBasedMetadataSets": 7, "descriptiveMetadataSets": {}}))
+    assert read_metadata(path).rig == ReportedRig()
+
+
+def test_sets_of_a_frame_by_their_names(tmp_path: Path) -> None:
+    states = [{"lensFocalLength": 17000, "lensFocusDistanceMetric": 900}, None]
+    frames = [
+        {"frameId": k, "frameBasedMetadataSets": {"Lens State": state}}
+        for k, state in enumerate(states)
+    ]
+    assert read_art_metadata(write(tmp_path, frames)).fd_m.tolist() == [0.9]
+
+
+def test_lens_camera_and_size_of_meta_extract(tmp_path: Path) -> None:
+    columns = ("Lens Model", "Camera Model", "Image Width", "Image Height", "Lens Focal Length",
+               "Lens Focus Distance", "Lens Distance Unit")  # fmt: skip
+    setting = ("40.000", "4.812", "Meter")
+    rows = [
+        ("ARRI SP40 T1.8", "Alexa LF Plus W", "1920", "1080", *setting),
+        ("--", "n.a.", "--", "1080", *setting),
+        ("ARRI SP50 T1.8", "", "1920", "1080", *setting),
+    ]
+    path = tmp_path / "clip.csv"
+    path.write_text("\n".join("\t".join(row) for row in (columns, *rows)))
+    lenses = ("ARRI SP40 T1.8", "ARRI SP50 T1.8")
+    assert read_metadata(path).rig == ReportedRig(lenses, ("Alexa LF Plus W",), ((1920, 1080),))
+    path.write_text("\n".join("\t".join(row[4:]) for row in (columns, *rows)))
+    assert read_metadata(path).rig == ReportedRig()

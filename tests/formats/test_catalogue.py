@@ -44,7 +44,7 @@ def write(path: Path, entry: dict[str, str]) -> None:
 def test_packaged_hardware() -> None:
     catalogue = load_catalogue()
     assert catalogue.camera("arri-alexa-mini") == Camera(
-        "arri-alexa-mini", 28.25, 18.17, 3424, 2202, 1.44
+        "arri-alexa-mini", 28.25, 18.17, 3424, 2202, 1.44, metadata_model="ALEXA Mini"
     )
     assert catalogue.lens("canon17") == Lens(
         "canon17", 17, 120, 0.85344, 1.5, -0.15, "CN7x17 KAS S/P1", "internal"

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import (
     read_ground_truth,
-    read_validation,
+    read_truths,
     write_ground_truth,
     write_ground_truth_csv,
 )
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.lens_metadata import LensMetadata
+from influx_wrap.model.rig import FilmedWith
 
 VALUES = [2000.0, 2001.0, 1711.5, 1100.5, -0.1, 1 / 3, 1e-7, -1e-5]
 
@@ -117,7 +119,7 @@ def test_the_release_writes_nan(tmp_path: Path) -> None:
     ]
     clip = "{" + ", ".join(frames) + ', "3": {"intrinsics_gt": NaN}}'
     (tmp_path / "val.json").write_text(f'{{"video_1": {clip}, "video_2": {clip}}}')
-    videos = read_validation(tmp_path / "val.json")
+    videos = read_truths(tmp_path / "val.json", ())
     assert list(videos) == ["video_1", "video_2"]
     found = videos["video_1"]
     assert found.answered.tolist() == [False, True, True, False]
@@ -159,3 +161,50 @@ def test_nothing_half_written(tmp_path: Path, truth: GroundTruth) -> None:
         write_ground_truth(tmp_path / "gt.json", broken)
     assert [path.name for path in tmp_path.iterdir()] == ["gt.json"]
     assert (tmp_path / "gt.json").read_text() == "before"
+
+
+RIG = FilmedWith("canon17", "mini", (3424, 2202), (8.25, 8.5), ("another lens, by its name",))
+
+
+def test_what_it_was_filmed_with(tmp_path: Path, truth: GroundTruth) -> None:
+    """One entry says it, and a reader that knows frames only finds nothing else."""
+    file = tmp_path / "gt.json"
+    write_ground_truth(file, replace(truth, filmed_with=RIG))
+    entries = json.loads(file.read_text())
+    assert all(key.isdigit() for key in entries)
+    assert ["filmed_with" in entry for entry in entries.values()] == [True, False, False, False]
+    assert read_ground_truth(file).filmed_with == RIG
+    assert read_truths(file, ["film"])["film"].filmed_with == RIG
+    entries["1"]["filmed_with"] = entries["0"]["filmed_with"] | {"camera": "another"}
+    file.write_text(json.dumps(entries))
+    with pytest.raises(InputError, match="1: filmed_with says something else"):
+        read_ground_truth(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("image_size", None), ("image_size", [1]), ("image_size", [0, 5]), ("image_size", [1.5, 2]),
+        ("image_size", [10**30, 1]), ("image_size", [True, 2]), ("pixel_um", [1]),
+        ("pixel_um", [1, -1]), ("pixel_um", ["a", "b"]), ("lens", 7), ("camera", []),
+        ("doubts", "a"),
+    ],
+)  # fmt: skip
+def test_faults_of_what_it_was_filmed_with(
+    tmp_path: Path, truth: GroundTruth, key: str, value: object
+) -> None:
+    file = tmp_path / "gt.json"
+    write_ground_truth(file, replace(truth, filmed_with=RIG))
+    entries = json.loads(file.read_text())
+    entries["0"]["filmed_with"][key] = value
+    file.write_text(json.dumps(entries))
+    with pytest.raises(InputError, match=f"0: filmed_with: {key}"):
+        read_ground_truth(file)
+
+
+def test_a_clip_is_the_truth_of_one_video(tmp_path: Path, truth: GroundTruth) -> None:
+    file = tmp_path / "gt.json"
+    write_ground_truth(file, truth)
+    assert list(read_truths(file, {"film"})) == ["film"]
+    with pytest.raises(InputError, match=r"one clip, and there are 2 videos \(a, b\)"):
+        read_truths(file, {"b", "a"})

@@ -123,3 +123,13 @@ def test_files_of_nobody(tmp_path: Path, text: str, words: str) -> None:
         read_metadata(tmp_path / "m")
     with pytest.raises(InputError, match="does not exist"):
         read_metadata(tmp_path / "none")
+
+
+def test_lens_of_influx_metadata(tmp_path: Path) -> None:
+    frames = {"0": {"focal_length_mm": 20, "focus_distance_m": 3}}
+    lens = {"metadataSetName": "Lens Device", "metadataSetPayload": {"lensModel": "CN7x17 KAS"}}
+    file = {"frames": frames, "lens": "canon17", "descriptiveMetadata": [lens]}
+    (tmp_path / "m.json").write_text(json.dumps(file))
+    found = read_metadata(tmp_path / "m.json")
+    assert found.rig.lens_models == ("canon17", "CN7x17 KAS")
+    assert found.some(found.told).rig == found.rig

@@ -1,9 +1,13 @@
 """Leave-one-out, and whether sigmas are true."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from influx_wrap.lut.crossval import leave_one_out
+from influx_wrap.lut.judge import judge
+from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.lut.uncertainty import make_error_model, sigma
@@ -71,3 +75,33 @@ def test_sigma_is_the_experiment_s_own_there_and_larger_in_between() -> None:
     assert np.isfinite(sigmas[:2]).all()
     assert (sigmas[:2] > 0).all()
     assert np.isnan(sigmas[2]).all()
+
+
+def test_sigma_is_not_known_where_an_experiment_has_no_covariance() -> None:
+    table = breathing_table("canon17")
+    row = table.names.index("z4f4")
+    covariance = table.covariance.copy()
+    covariance[row] = np.nan
+    lookup = make_lookup(replace(table, covariance=covariance))
+    model = make_error_model(lookup)
+    there = lookup.query(table.lfl_mm, table.fd_m)
+    unknown = np.isnan(sigma(lookup, model, there, table.lfl_mm, table.fd_m))
+    assert np.flatnonzero(unknown.any(axis=1)).tolist() == [row]
+    assert unknown[row].all()
+    near, far = table.fd_m[row] * np.array([1.02, 0.3])
+    lfl_mm, fd_m = np.repeat(table.lfl_mm[row], 2), np.array([near, far])
+    sigmas = sigma(lookup, model, lookup.query(lfl_mm, fd_m), lfl_mm, fd_m)
+    assert np.isnan(sigmas).all(axis=1).tolist() == [True, False]
+    assert np.isnan(model.left_out_sigma[row]).all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_table_without_covariances_has_no_sigma(scheme: str) -> None:
+    table = breathing_table("canon17")
+    table = replace(table, covariance=np.full_like(table.covariance, np.nan))
+    answer = LensTable.of(table).query([22.0, 35.0], [1.7, np.inf], scheme=scheme)
+    assert np.isfinite(answer.intrinsics).all()
+    assert np.isnan(answer.sigma).all()
+    judgement = judge(table, scheme)
+    assert np.isnan(judgement.within).all()
+    assert np.isfinite(judgement.median).all()

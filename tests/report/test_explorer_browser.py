@@ -673,6 +673,9 @@ def test_odd_tables(tmp_path: Path, name: str) -> None:
         assert nothing == (favoured(judge_all(table)) is None)
         said = tab.inner_text("#measured")
         assert said.startswith("No experiment has a covariance") == (name == "no covariances")
+        told = [text.strip() for text in tab.locator("#answers .sigma").all_inner_texts()]
+        assert (set(told) == {"± ?"}) == (name == "no covariances")
+        assert "± NaN" not in told
         check_accessible(tab)
 
 

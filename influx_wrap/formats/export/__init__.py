@@ -14,6 +14,7 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.formats.export.camchain import write_camchain
+from influx_wrap.formats.export.camera import check_same_camera, settle_rig
 from influx_wrap.formats.export.colmap import write_colmap
 from influx_wrap.formats.export.frames import missing_sentence
 from influx_wrap.formats.export.nerfstudio import write_nerfstudio
@@ -28,6 +29,7 @@ from influx_wrap.formats.groundtruth import read_ground_truth
 from influx_wrap.formats.lut import FORMAT, read_table
 from influx_wrap.model.clip import Clip
 from influx_wrap.model.hardware import Camera
+from influx_wrap.model.rig import FilmedWith
 from influx_wrap.model.table import Table
 
 EXPORTS: dict[str, Callable[[Clip, Path], None]] = {
@@ -62,29 +64,36 @@ def table_as_clip(table: Table) -> Clip:
     )
 
 
-def read_clip(source: Path, camera: Camera) -> Clip:
-    """A clip from its ground-truth JSON, filmed with ``camera``; or a table, as if it were one."""
+def read_clip(source: Path, camera: Camera | None, assumed: Camera) -> Clip:
+    """A clip from its ground-truth JSON; or a table, as if it were one.
+
+    Both say what camera they are of, which ``camera`` must not contradict. A clip of which
+    nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell.
+    """
     if read_json(source).values.get("format") == FORMAT:
-        return table_as_clip(read_table(source))
+        table = read_table(source)
+        rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
+        check_same_camera(source, rig, camera)
+        return table_as_clip(table)
     truth = read_ground_truth(source)
-    width, height = camera.image_size
-    pixel_um = 1e3 * camera.sensor_width_mm / width, 1e3 * camera.sensor_height_mm / height
+    rig = settle_rig(source, truth, camera, assumed)
     # Of frames that annotate has filled in, the file does not tell the setting.
     told = np.isfinite(truth.metadata.lfl_mm) & ~np.isnan(truth.metadata.fd_m)
     return Clip(
         source.stem,
-        camera.image_size,
-        pixel_um,
+        rig.image_size,
+        rig.pixel_um or (camera or assumed).pitch_um,
         truth.metadata.frame,
         truth.metadata.lfl_mm,
         truth.metadata.fd_m,
         np.where(told[:, None], truth.intrinsics, np.nan),
+        rig.doubts,
     )
 
 
 def notes(clip: Clip, to: str) -> list[str]:
     """What an export in the format ``to`` does not hold, a sentence each, for the user."""
-    sentences = [missing_sentence(clip)]
+    sentences = [*clip.doubts, missing_sentence(clip)]
     if to == "ulens":
         sentences.append(infinity_sentence(clip))
     if to == "usd":

@@ -27,6 +27,7 @@ from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
+from influx_wrap.model.rig import FilmedWith
 from influx_wrap.synth.film.rendering import Rendering, shoot_video
 from influx_wrap.synth.film.simulation import claim
 from influx_wrap.synth.lens import LensOptions, SimulatedLens, simulated_lens, turned_rings
@@ -167,9 +168,9 @@ def shoot_clip(
     shoot_video(clip, video, clip.codec, processes, adding(progress, clip.n_frames))
     write_lens_metadata(folder / METADATA, clip.metadata)
     everywhere = np.ones(clip.n_frames, dtype=bool)
-    write_ground_truth(
-        folder / GROUND_TRUTH, GroundTruth(clip.metadata, clip.intrinsics, everywhere)
-    )
+    filmed_with = FilmedWith(None, clip.camera.name, clip.camera.image_size, clip.camera.pitch_um)
+    truth = GroundTruth(clip.metadata, clip.intrinsics, everywhere, filmed_with=filmed_with)
+    write_ground_truth(folder / GROUND_TRUTH, truth)
     write_json(folder / VALIDATION_TRUTH, {name: read_json(folder / GROUND_TRUTH).values})
     write_manifest(folder / MANIFEST, {name: Video(clip.n_frames, VALIDATION)})
     # Last, since it says that all the rest is there.
@@ -193,5 +194,5 @@ def with_size(camera: Camera, image_size: tuple[int, int]) -> Camera:
         camera,
         width_px=width,
         height_px=height,
-        sensor_height_mm=1e-3 * camera.pixel_height_um * height * camera.width_px / width,
+        sensor_height_mm=1e-3 * camera.pitch_um[1] * height * camera.width_px / width,
     )

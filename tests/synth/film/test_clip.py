@@ -9,7 +9,7 @@ import pytest
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
-from influx_wrap.formats.groundtruth import read_ground_truth, read_validation
+from influx_wrap.formats.groundtruth import read_ground_truth, read_truths
 from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.manifest import Video, read_manifest
 from influx_wrap.model.experiment import Plan
@@ -53,7 +53,7 @@ def test_files_agree(tmp_path: Path) -> None:
     truth = read_ground_truth(video.parent / "gt.json")
     np.testing.assert_allclose(truth.intrinsics, clip.intrinsics, rtol=1e-14)
     assert truth.is_interpolated.all()
-    (name, validation), *others = read_validation(video.parent / "gt_validation.json").items()
+    (name, validation), *others = read_truths(video.parent / "gt_validation.json", ()).items()
     assert (name, others) == ("walk", [])
     np.testing.assert_array_equal(validation.intrinsics, truth.intrinsics)
     metadata = read_metadata(video.parent / "metadata.csv")
@@ -106,7 +106,7 @@ def test_another_size_keeps_the_field_of_view() -> None:
     assert half.pixel_um == pytest.approx(2 * camera.pixel_um)
     assert half.sensor_mm == pytest.approx(camera.sensor_mm, rel=1e-12)
     # Pixels keep their shape, and with it fy / fx.
-    shape = camera.pixel_height_um / camera.pixel_um
+    shape = camera.pitch_um[1] / camera.pitch_um[0]
     assert with_size(camera, (100, 100)).sensor_height_mm == pytest.approx(28.25 * shape)
 
 

@@ -38,7 +38,9 @@ function drawAnswers(answers) {
       const { value, sigma } = cells.values[c][k], known = answer.intrinsics !== null;
       put(value, known ? answer.intrinsics[c].toFixed(DIGITS[c]) : NONE,
         known ? answer.intrinsics[c] : null);
-      put(sigma, known ? `\u00b1 ${small(sigmas[k][c])}` : "", known ? sigmas[k][c] : null);
+      const deviation = known ? sigmas[k][c] : null, isTold = known && !Number.isNaN(deviation);
+      put(sigma, isTold ? `\u00b1 ${small(deviation)}` : known ? "\u00b1 ?" : "",
+        isTold ? deviation : null);
     });
     const found = answers.flatMap(({ intrinsics }) => (intrinsics ? [intrinsics[c]] : []));
     if (found.length > 1) {

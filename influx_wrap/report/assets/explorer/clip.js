@@ -298,8 +298,10 @@ function drawTimeline() {
         markGap(gaps, status[row] === NOT_TOLD_STATUS ? "dot" : "cross", left, step);
         continue;
       }
-      least = Math.min(least, value(row) - sigmas[row * c + k]);
-      most = Math.max(most, value(row) + sigmas[row * c + k]);
+      // Where sigma is not known, the band is as narrow as the line.
+      const sigma = sigmas[row * c + k] || 0;
+      least = Math.min(least, value(row) - sigma);
+      most = Math.max(most, value(row) + sigma);
     }
     if (least > most) { band = null; continue; }
     if (!band) bands.push(band = { x: [], low: [], high: [] });

@@ -161,7 +161,7 @@ function begin() {
   const unknown = data.isMeasured.filter((is) => !is).length;
   byId("measured").textContent = unknown === 0 ? ""
     : `${unknown === n ? "No experiment has" : `${unknown} of ${n} experiments do not have`} a `
-      + "covariance: for these, sigma says how far interpolation may be off, but not measurement.";
+      + "covariance: where these take part, nobody knows sigma, and there is a question mark.";
   const group = (label, kind, words) => {
     const options = NAMES.map((name, k) => new Option(words(name), `${kind}-${k}`));
     return make("optgroup", { label }, ...options);

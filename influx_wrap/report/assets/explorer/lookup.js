@@ -185,10 +185,13 @@ function query(lookup, lfl, fd) {
 }
 
 // Standard deviations of an answer: what its experiments measured, how far the lens may bend
-// between them, and beyond them how much a column's own thin lens scatters. Null without one.
+// between them, and beyond them how much a column's own thin lens scatters. Null without an
+// answer; NaN, which is not known, if one of its experiments has no covariance.
 function sigmaOf(lookup, answer) {
   const { intrinsics, vertices, weights } = answer;
   if (!intrinsics) return null;
+  const lacks = (row, k) => Math.abs(weights[k]) > 1e-9 && lookup.variance[row].includes(null);
+  if (vertices.some(lacks)) return new Array(intrinsics.length).fill(NaN);
   const places = vertices.map((row) => lookup.places[row]), n = vertices.length;
   let x = 0, y = 0, reachX = 0, reachY = 0;
   for (let k = 0; k < n; k += 1) {
