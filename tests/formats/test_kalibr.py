@@ -9,6 +9,7 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.kalibr import (
+    in_kalibr_s_words,
     read_observations,
     read_target,
     write_observations,
@@ -62,6 +63,12 @@ def test_checkerboard_round_trip(tmp_path: Path) -> None:
 def test_other_boards_round_trip(tmp_path: Path, target: Target) -> None:
     write_target(tmp_path / "t.yaml", target)
     assert read_target(tmp_path / "t.yaml") == target
+    kalibr = in_kalibr_s_words(target)
+    np.testing.assert_array_equal(kalibr.points, target.points)
+    write_target(tmp_path / "k.yaml", kalibr)
+    text = (tmp_path / "k.yaml").read_text()
+    assert "charuco" not in text
+    assert "tagBorder" not in text
 
 
 CHARUCO = "target_type: charuco\nsquareCols: 7\nsquareRows: 5\nsquareSize: 0.04\n"
