@@ -48,7 +48,6 @@ from influx_wrap.formats.kalibr import (
     SUCCESSES,
     TARGET,
     TOPIC,
-    in_kalibr_s_words,
     write_observations,
     write_target,
 )
@@ -56,6 +55,7 @@ from influx_wrap.formats.kalibr_results import CAMCHAINS, RESULTS, read_camchain
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import in_kalibr_s_words
 
 LOG = "kalibr.log"
 TIMEOUT_S = 3600.0

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,20 +122,6 @@ def write_target(path: Path, target: Target) -> None:
             if target.unit_m != 1:
                 values["unitMeters"] = float(target.unit_m)
     write_text(path, dump_yaml(values))
-
-
-def in_kalibr_s_words(target: Target) -> Target:
-    """A target with the same points that needs none of our own kinds and keys."""
-    match target:
-        case PointCloud():
-            return PointCloud(target.points)
-        case AprilGrid():
-            return replace(target, border_cells=BORDER_CELLS)
-        case Charuco():
-            rows, cols = target.grid_shape
-            return Checkerboard(cols, rows, target.square_size_m, target.square_size_m)
-        case _:
-            return target
 
 
 def _read_aprilgrid(record: Record) -> Target:

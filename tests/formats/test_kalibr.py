@@ -9,14 +9,20 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.kalibr import (
-    in_kalibr_s_words,
     read_observations,
     read_target,
     write_observations,
     write_target,
 )
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import AprilGrid, Checkerboard, CircleGrid, PointCloud, Target
+from influx_wrap.model.target import (
+    AprilGrid,
+    Checkerboard,
+    CircleGrid,
+    PointCloud,
+    Target,
+    in_kalibr_s_words,
+)
 
 SIZE = (640, 480)
 SQUARE = Checkerboard(cols=2, rows=2, col_spacing_m=0.1, row_spacing_m=0.1)
