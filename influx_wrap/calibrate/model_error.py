@@ -30,7 +30,9 @@ SIMILAR = 0.08
 HALVES = 200
 CONTRAST = 0.98
 """Weights of the two halves are 1 + CONTRAST and 1 - CONTRAST."""
-CHANCES = 40
+CHANCES = 200
+CERTAINTY = 0.99
+"""How often noise alone must stay below what counts as the model's error."""
 MIN_GROUPS = 6
 """With fewer different views the halves say nothing."""
 
@@ -188,7 +190,7 @@ def _largest_by_chance(
     information: FloatArray, signs: FloatArray, prior: FloatArray, sigma_px: float,
     whiten: FloatArray,
 ) -> float:  # fmt: skip
-    """What the largest ratio exceeds once in twenty times if there is nothing but noise."""
+    """What the largest ratio hardly ever exceeds if there is nothing but noise."""
     rng = np.random.default_rng(1)
     values, vectors = np.linalg.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
@@ -201,4 +203,4 @@ def _largest_by_chance(
     steps = _half_sample_steps(information, scores, signs, prior) @ whiten.T
     covariances = np.einsum("hmi,hmj->mij", steps, steps) / len(steps)
     largest = np.linalg.eigvalsh(covariances)[:, -1]
-    return float(np.quantile(largest, 0.95))
+    return float(np.quantile(largest, CERTAINTY))

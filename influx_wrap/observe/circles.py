@@ -33,6 +33,7 @@ from influx_wrap.observe.detection import (
 
 REDUCED_WIDTH_PX = 1000
 MIN_AREA_PX = 12.0
+MIN_SIDE_PX = 20
 SAMPLES = 41
 """Across the surroundings of a circle."""
 MAX_LAYOUT_ERROR = 0.25
@@ -83,6 +84,8 @@ def count_regular_blobs(image: np.ndarray) -> int:
 
     In a lattice the two nearest neighbours are about equally far, even at its corners.
     """
+    if min(image.shape) < MIN_SIDE_PX:
+        return 0
     centres = np.array([blob.pt for blob in _blobs(image).detect(image)])
     if len(centres) < 4:
         return 0
@@ -93,7 +96,7 @@ def count_regular_blobs(image: np.ndarray) -> int:
 def _find(image: np.ndarray, target: CircleGrid, scale: int) -> FloatArray | None:
     """Centres (T, 2) in full-size pixels, in the target's order."""
     small = reduced(image, scale)
-    if min(small.shape) < 20:
+    if min(small.shape) < MIN_SIDE_PX:
         return None
     kind = cv2.CALIB_CB_ASYMMETRIC_GRID if target.asymmetric else cv2.CALIB_CB_SYMMETRIC_GRID
     for flags in (kind, kind | cv2.CALIB_CB_CLUSTERING):

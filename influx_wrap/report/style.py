@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 INK, QUIET, LINE = "#1d2327", "#66707a", "#d9dcdf"
 MARK = "#0072b2"
-SERIES = ("#0072b2", "#d55e00", "#00805f", "#9a5c8f")
+SERIES = ("#0072b2", "#d55e00", "#00805f", "#b5488a")
 DASHES = ("-", "--", ":", "-.")
 BOARD_RAMP = colormaps["Blues"]
 DRONE_COLOUR, DRONE_MARKER = "#e69f00", "^"

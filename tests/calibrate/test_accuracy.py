@@ -89,12 +89,17 @@ def loss(scores: list[Score]) -> float:
     return result
 
 
-def assert_true_sigmas(scores: list[Score]) -> None:
-    """Stated sigmas equal the bound, but for what the estimated noise level is off by."""
+def assert_true_sigmas(scores: list[Score], *, enlarged: float = 0.0) -> None:
+    """Stated sigmas equal the bound, but for what the estimated noise level is off by.
+
+    enlarged  share of experiments whose sigma may be larger, as views contradict each other
+    """
     ratio = np.array([(score.in_bounds / score.in_sigmas)[:4] for score in scores])
     print(f"stated sigma / bound: {ratio.min():.3f} to {ratio.max():.3f}")
-    assert np.abs(ratio - 1).max() < 0.15
-    assert np.sqrt(np.mean((ratio - 1) ** 2)) < 0.04
+    assert ratio.min() > 0.85
+    usual = ratio[ratio.max(axis=1) < 1.15]
+    assert len(usual) >= (1 - enlarged) * len(ratio)
+    assert np.sqrt(np.mean((usual - 1) ** 2)) < 0.04
 
 
 def test_batch_is_efficient_and_its_sigmas_are_true() -> None:
@@ -108,7 +113,7 @@ def test_batch_is_efficient_and_its_sigmas_are_true() -> None:
 def test_batch_with_gross_outliers() -> None:
     scores = run(OUTLIERS, (2,), every=10)
     assert loss(scores) < 0.25
-    assert_true_sigmas(scores)
+    assert_true_sigmas(scores, enlarged=0.1)
 
 
 def test_batch_with_a_bowed_board() -> None:

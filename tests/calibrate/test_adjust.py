@@ -117,6 +117,8 @@ def test_batch_without_outliers_is_the_least_squares_optimum(scene: Scene) -> No
     fit = fit_batch(scene.problem, GRID.points, theta)
     assert fit.weights.sum() == scene.observations.n_corners
     assert_same_optimum(fit.theta, opencv_calibration(scene)[0])
+    # Every view differs from the others, and none contradicts them.
+    assert (fit.groups, fit.inflation) == (12, 1.0)
     np.testing.assert_allclose(
         np.sqrt(np.diag(fit.covariance)), estimated_sigma(scene, full_adjustment(scene)), rtol=1e-6
     )

@@ -82,10 +82,10 @@ def test_right_experiments_are_not_suspect(data: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "key", "value", "sentence"),
     [
-        ("experiment.yaml", "lfl_mm", 100, r"fx says 49\.\d mm, experiment.yaml says lfl_mm 100"),
+        ("experiment.yaml", "lfl_mm", 100, r"fx says 48\.\d mm, experiment.yaml says lfl_mm 100"),
         ("experiment.yaml", "fd_m", 1690, r"is 1\.\d+ m away .* 1690 looks like millimetres"),
         ("experiment.yaml", "fd_m", 5.54, r"is 1\.\d+ m away .* 5.54 looks like feet \(1.69 m\)"),
-        ("target.yaml", "tagSize", 0.048, r"says fd_m 1.6875: board \d+x\d+ would fit"),
+        ("target.yaml", "tagSize", 0.048, r"says fd_m 1\.\d+: board \d+x\d+ would fit"),
         (
             "target.yaml",
             "tagSpacing",
@@ -115,15 +115,15 @@ def test_who_insists_gets_it(data: Path) -> None:
     mistype(setting, "lfl_mm", 100)
     result = run(data, "--keep-suspects")
     assert names_in_table(data) == CELLS
-    assert "in lut.json all the same: z5f2, fx says 49" in result.stderr
+    assert "in lut.json all the same: z5f2, fx says 48" in result.stderr
 
     out = data.parent / "lut.json"
     built = influx("lut", "build", data.parent / "out", "--out", out)
     assert "1 experiments of canon17" in built.stdout
-    assert "left out: z5f2, fx says 49" in built.stdout
+    assert "left out: z5f2, fx says 48" in built.stdout
     built = influx("lut", "build", data.parent / "out", "--out", out, "--keep-suspects")
     assert "2 experiments of canon17" in built.stdout
-    assert "in it all the same: z5f2, fx says 49" in built.stdout
+    assert "in it all the same: z5f2, fx says 48" in built.stdout
 
     setting.write_text(setting.read_text() + "trust: true\n")
     result = run(data)
@@ -143,7 +143,7 @@ def test_without_an_experiment_to_trust_there_is_no_table(data: Path) -> None:
     result = run(data)
     assert result.exit_code == 0
     assert "no lut.json: " in result.stderr
-    assert "z5f2: fx says 49" in result.stderr
+    assert "z5f2: fx says 48" in result.stderr
     assert not (data.parent / "out" / "lut.json").exists()
 
 
