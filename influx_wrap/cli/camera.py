@@ -72,9 +72,7 @@ def command(
     forget(folder)
     step = partial(watch, after_s=SHOWN_AFTER_S)
     try:
-        camera = calibrate_camera(
-            pictures, given, recipe=chosen, seed=seed, jobs=jobs, watch=step
-        )
+        camera = calibrate_camera(pictures, given, recipe=chosen, seed=seed, jobs=jobs, watch=step)
     except CalibrationError as error:
         click.echo(f"Failed: {error}", err=True)
         raise click.exceptions.Exit(1) from None

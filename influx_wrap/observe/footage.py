@@ -191,9 +191,7 @@ def _check_useful(
         raise other
 
 
-def hardly_seen(
-    source: FrameSource, target: BoardTarget, counts: IntArray
-) -> InputError | None:
+def hardly_seen(source: FrameSource, target: BoardTarget, counts: IntArray) -> InputError | None:
     """The error that even the best frame shows little of the target, because the frames show
     another; ``counts`` (F,) are the points seen in each frame."""
     most = int(counts.max())
