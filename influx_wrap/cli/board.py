@@ -95,7 +95,6 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @catalogue_option
 def command(
     catalogue: Path | None,
-    /,
     size: str,
     rows: int | None,
     cols: int | None,

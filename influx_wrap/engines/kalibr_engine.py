@@ -55,8 +55,7 @@ from influx_wrap.formats.kalibr_results import CAMCHAINS, RESULTS, read_camchain
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.tag36h11 import BORDER_CELLS
-from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard, PointCloud
+from influx_wrap.model.target import in_kalibr_s_words
 
 LOG = "kalibr.log"
 TIMEOUT_S = 3600.0
@@ -209,17 +208,7 @@ class KalibrEngine:
         for path in experiment.iterdir():
             if re.fullmatch(r"rollout-\d{3,}", path.name):
                 shutil.rmtree(path)
-        target = observations.target
-        if isinstance(target, PointCloud):
-            # Uncertainties and units are keys of our own.
-            target = PointCloud(target.points)
-        elif isinstance(target, Charuco):
-            # Kalibr knows no ChArUco board, but its corners are a checkerboard's.
-            rows, cols = target.grid_shape
-            target = Checkerboard(cols, rows, target.square_size_m, target.square_size_m)
-        elif isinstance(target, AprilGrid):
-            target = replace(target, border_cells=BORDER_CELLS)
-        write_target(experiment / TARGET, target)
+        write_target(experiment / TARGET, in_kalibr_s_words(observations.target))
         write_observations(experiment / COORDS, experiment / SUCCESSES, observations)
         return experiment
 

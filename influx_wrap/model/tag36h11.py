@@ -27,6 +27,6 @@ def tag_cells(tag_id: int, border_cells: int = BORDER_CELLS) -> BoolArray:
     if not 0 <= tag_id < N_TAGS:
         raise InputError(f"tag36h11 has ids 0 to {N_TAGS - 1}; there is no tag {tag_id}.")
     family = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_APRILTAG_36h11)
-    n = CODE_CELLS + 2 * border_cells
-    drawn = cv2.aruco.generateImageMarker(family, tag_id, n, borderBits=border_cells)
-    return np.asarray(drawn[::-1, ::-1] == 0)
+    drawn = cv2.aruco.generateImageMarker(family, tag_id, CODE_CELLS + 2)
+    code = drawn[1:-1, 1:-1][::-1, ::-1] == 0
+    return np.pad(code, border_cells, constant_values=True)

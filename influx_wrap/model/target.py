@@ -6,7 +6,7 @@ a point cloud (the drone's hover points) is any set of 3D points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -261,6 +261,20 @@ BoardTarget = AprilGrid | Checkerboard | Charuco | CircleGrid
 """What can be seen in pictures."""
 
 Target = BoardTarget | PointCloud
+
+
+def in_kalibr_s_words(target: Target) -> Target:
+    """A target with the same points that Kalibr has a kind and keys for."""
+    match target:
+        case PointCloud():
+            return PointCloud(target.points)
+        case AprilGrid():
+            return replace(target, border_cells=BORDER_CELLS)
+        case Charuco():
+            rows, cols = target.grid_shape
+            return Checkerboard(cols, rows, target.square_size_m, target.square_size_m)
+        case _:
+            return target
 
 
 def is_planar(points: FloatArray) -> bool:

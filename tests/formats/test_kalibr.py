@@ -15,7 +15,14 @@ from influx_wrap.formats.kalibr import (
     write_target,
 )
 from influx_wrap.model.observations import Observations
-from influx_wrap.model.target import AprilGrid, Checkerboard, CircleGrid, PointCloud, Target
+from influx_wrap.model.target import (
+    AprilGrid,
+    Checkerboard,
+    CircleGrid,
+    PointCloud,
+    Target,
+    in_kalibr_s_words,
+)
 
 SIZE = (640, 480)
 SQUARE = Checkerboard(cols=2, rows=2, col_spacing_m=0.1, row_spacing_m=0.1)
@@ -62,6 +69,12 @@ def test_checkerboard_round_trip(tmp_path: Path) -> None:
 def test_other_boards_round_trip(tmp_path: Path, target: Target) -> None:
     write_target(tmp_path / "t.yaml", target)
     assert read_target(tmp_path / "t.yaml") == target
+    kalibr = in_kalibr_s_words(target)
+    np.testing.assert_array_equal(kalibr.points, target.points)
+    write_target(tmp_path / "k.yaml", kalibr)
+    text = (tmp_path / "k.yaml").read_text()
+    assert "charuco" not in text
+    assert "tagBorder" not in text
 
 
 CHARUCO = "target_type: charuco\nsquareCols: 7\nsquareRows: 5\nsquareSize: 0.04\n"

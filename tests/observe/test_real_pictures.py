@@ -1,7 +1,8 @@
 """Real photographs and a real print, if there are any at hand.
 
 ``INFLUX_WRAP_PICTURES=DIR pytest tests/observe/test_real_pictures.py -s``, where DIR has
-two photographs of a 6 x 6 AprilGrid and the picture of an 8 x 11 sheet, named as below.
+two photographs of a 6 x 6 AprilGrid and the picture of an 8 x 11 sheet, named as below, and may
+have OpenCV's photographs ``left*.jpg`` of a checkerboard with cut outer squares, in any folder.
 """
 
 import os
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from influx_wrap.model.target import AprilGrid
+from influx_wrap.model.target import AprilGrid, Checkerboard
+from influx_wrap.observe import checkerboard
 from influx_wrap.observe.aprilgrid import detect
 
 PICTURES = os.environ.get("INFLUX_WRAP_PICTURES")
@@ -65,3 +67,23 @@ def test_all_tags_of_a_print_in_kalibr_s_order() -> None:
     # Bottom-left first, x to the right, y up.
     assert homography[0, 0] > 0
     assert homography[1, 1] < 0
+
+
+def test_a_checkerboard_with_cut_outer_squares() -> None:
+    """All found, and where ``cornerSubPix`` has them, with a window that stays in the squares."""
+    board = Checkerboard(9, 6, 0.025, 0.025)
+    paths = sorted(Path(PICTURES or "").rglob("left*.jpg"))
+    if not paths:
+        pytest.skip("no left*.jpg")
+    criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 100, 1e-4)
+    for path in paths:
+        image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+        assert image is not None
+        seen = checkerboard.detect(image, board)
+        assert seen.found.all(), path
+        found, corners = cv2.findChessboardCorners(image, (9, 6))
+        assert found
+        peer = cv2.cornerSubPix(image, corners, (5, 5), (-1, -1), criteria).reshape(-1, 2)
+        apart = np.linalg.norm(seen.uv[:, None] - peer, axis=2).min(axis=1)
+        print(f"{path.name}: {apart.max():.2f} px from cornerSubPix at most")
+        assert apart.max() < 0.5
