@@ -12,7 +12,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
@@ -121,7 +120,7 @@ def _figures(
 def draw_residuals(
     uv: FloatArray, residuals: FloatArray, image_size: tuple[int, int], path: Path
 ) -> None:
-    """Write what the camera's model leaves unexplained over the picture.
+    """Write what the camera's model leaves unexplained over the picture, as arrows.
 
     uv, residuals  (n, 2) pixels of corners, and observed minus projected; many corners are
                    drawn as the means of parts of the picture
@@ -141,14 +140,16 @@ def draw_residuals(
         quiver, 0.9, 1.03, key_px, f"{key_px:g} px", labelpos="E", color=MARK, labelcolor=INK
     )
     frame_picture(axes, image_size, "uv")
-    what = "each corner" if len(drawn) == len(uv) else "the mean of each part of the picture"
-    axes.set_title(f"residuals, observed minus projected: {what}")
+    is_single = len(drawn) == len(uv)
+    axes.set_title("residuals of all corners" if is_single else "mean residuals of parts")
     save_figure(figure, path)
 
 
 def _picture_url(path: Path) -> str:
-    picture: NDArray[np.uint8] | None = cv2.imread(str(path))  # type: ignore[assignment]
-    done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    """A PNG as the address of a JPEG, which is a fifth as long."""
+    done, data = cv2.imencode(
+        ".jpg", np.asarray(cv2.imread(str(path))), [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+    )
     if not done:
         raise InputError(f"{path.name} cannot be made a JPEG.")
     return jpeg_url(data.tobytes())

@@ -2,8 +2,9 @@
 
 const GRADES = { good: "good", "usable with care": "care" };
 const FIGURES = {
-  residuals: "Residuals over the picture. They should be short and point anywhere; arrows that "
-    + "agree with their neighbours are what the lens model or the board's description cannot say.",
+  residuals: "Residuals over the picture, observed minus projected. They should be short and point "
+    + "anywhere; arrows that agree with their neighbours show what the lens model or the board's "
+    + "description cannot say.",
   coverage: "Where corners were seen. Distortion is known where there are some.",
   contact: "The views, with the corners that were found.",
 };
