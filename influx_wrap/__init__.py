@@ -3,6 +3,7 @@
 The library in one screen; every name is loaded when it is used first:
 
     import influx_wrap as iw
+    iw.calibrate_camera("photos").write("camera-photos")
     seen = iw.detect("clip.mov", iw.read_target("target.yaml"))
     fit = iw.calibrate(seen.keyframes(), focal_px=4300)
     table = iw.read_table("lut.json")
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from influx_wrap.model.observations import Observations as Observations
     from influx_wrap.observe.pictures import Detections as Detections
     from influx_wrap.observe.pictures import detect as detect
+    from influx_wrap.run.camera import CameraCalibration as CameraCalibration
+    from influx_wrap.run.camera import calibrate_camera as calibrate_camera
     from influx_wrap.run.pipeline import Run as Run
     from influx_wrap.run.pipeline import run_lens as run_lens
     from influx_wrap.run.table import read_lens_table as read_table
@@ -42,6 +45,7 @@ _HOMES = {
     "AnnotatedClip": "annotate.clip",
     "Calibration": "calibrate.result",
     "CalibrationError": "calibrate.result",
+    "CameraCalibration": "run.camera",
     "Detections": "observe.pictures",
     "InputError": "errors",
     "Intrinsics": "model.intrinsics",
@@ -50,6 +54,7 @@ _HOMES = {
     "Run": "run.pipeline",
     "annotate": "annotate.files",
     "calibrate": "calibrate.calibrator",
+    "calibrate_camera": "run.camera",
     "detect": "observe.pictures",
     "read_observations": "formats.kalibr",
     "read_table": "run.table:read_lens_table",
@@ -59,9 +64,10 @@ _HOMES = {
 """Where each name of the library is, and what it is called there if that differs."""
 
 __all__ = [  # noqa: RUF022 - in the order of the work
-    "detect", "calibrate", "annotate", "run_lens", "read_target", "read_observations", "read_table",
-    "Intrinsics", "Observations", "Detections", "Calibration", "LensTable", "AnnotatedClip", "Run",
-    "InputError", "CalibrationError",
+    "calibrate_camera", "detect", "calibrate", "annotate", "run_lens",
+    "read_target", "read_observations", "read_table",
+    "Intrinsics", "Observations", "Detections", "Calibration", "CameraCalibration", "LensTable",
+    "AnnotatedClip", "Run", "InputError", "CalibrationError",
 ]  # fmt: skip
 
 

@@ -182,10 +182,10 @@ def _structure(evidence: Evidence, goodness: Goodness) -> Iterator[_Finding]:
             f"the views ask for a board bent by {percent:.1f} % of its size, which no board is",
         )
     if best.bow is not None and side is not None and np.abs(best.bow).max() > BENT * side:
+        percent = 100 * np.abs(best.bow).max() / side
         yield _Finding(
             "usable with care",
-            f"the board is bent by {1e3 * np.abs(best.bow).max():.2g} mm, and the answer depends "
-            "on its shape",
+            f"the board is bent by {percent:.1f} % of its size, and the answer depends on that",
         )
 
 

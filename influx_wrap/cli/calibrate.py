@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from types import TracebackType
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.calibrate.result import CalibrationError
@@ -23,12 +19,11 @@ from influx_wrap.cli.options import (
     recipe_options,
     seed_option,
 )
+from influx_wrap.cli.progress import SHOWN_AFTER_S, watch
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.run.experiment import calibrate_files
-
-SHOW_PROGRESS_AFTER_S = 2.0
 
 
 @click.command("calibrate")
@@ -90,7 +85,7 @@ def command(
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
     calibrator.check(chosen)
     try:
-        with _LateProgress(chosen.rollouts) as progress:
+        with watch("rollouts", after_s=SHOWN_AFTER_S) as progress:
             result = calibrate_files(
                 target,
                 coords,
@@ -102,7 +97,7 @@ def command(
                 name=f"{out.stem}-{engine}",
                 focal_px=start_px,
                 seed=seed,
-                progress=progress.update,
+                progress=progress,
                 typed=_typed(lfl_mm, fd_m, pixel_um),
             )
     except CalibrationError as error:
@@ -136,30 +131,3 @@ def _typed(lfl_mm: float | None, fd_m: float | None, pixel_um: float | None) -> 
     if lfl_mm is None or fd_m is None or pixel_um is None:
         return None
     return TypedSetting(lfl_mm, fd_m, pixel_um, "the command")
-
-
-class _LateProgress:
-    """A bar over the rollouts that shows only when there is something to wait for."""
-
-    def __init__(self, total: int) -> None:
-        self._start = time.monotonic()
-        console = Console(stderr=True)
-        self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task("rollouts", total=total)
-
-    def update(self, done: int, total: int | None) -> None:
-        """Say how many are done, and of how many."""
-        if time.monotonic() - self._start > SHOW_PROGRESS_AFTER_S:
-            self._progress.start()
-        self._progress.update(self._task, completed=done, total=total)
-
-    def __enter__(self) -> _LateProgress:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()

@@ -17,6 +17,7 @@ from influx_wrap.cli.lazy import LazyGroup
 from influx_wrap.errors import InputError
 
 COMMANDS = {
+    "camera": "Intrinsics of a camera from photographs or videos of a board.",
     "plan": "Which experiments to shoot for a lens, each with which target.",
     "board": "A board to print, true to scale, with its target.yaml.",
     "simulate": "Make the experiments of a lens whose answer is known.",
@@ -86,6 +87,7 @@ def main(ctx: click.Context, catalogue: Path | None) -> None:
 
     \b
     Try:
+      influx-calib camera photos
       influx-calib plan canon17
       influx-calib run canon17
     """

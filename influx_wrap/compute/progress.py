@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -15,6 +15,11 @@ Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 
 def no_progress(done: int, total: int | None) -> None:
     """Nobody waits."""
+
+
+def no_watch(step: str) -> AbstractContextManager[Progress]:
+    """Nobody waits for any step."""
+    return nullcontext(no_progress)
 
 
 def adding(progress: Progress, total: int | None) -> Callable[[int], None]:

@@ -111,7 +111,7 @@ def _find(image: np.ndarray, target: CircleGrid, scale: int) -> FloatArray | Non
 def _blobs(image: np.ndarray) -> cv2.SimpleBlobDetector:
     """OpenCV's detector of dark blobs, for circles of any size that a grid can have."""
     parameters = cv2.SimpleBlobDetector.Params()
-    parameters.minArea, parameters.maxArea = MIN_AREA_PX, image.size / 10
+    parameters.minArea, parameters.maxArea = MIN_AREA_PX, max(MIN_AREA_PX, image.size / 10)
     parameters.minDistBetweenBlobs = 3.0
     return cv2.SimpleBlobDetector.create(parameters)
 

@@ -63,7 +63,7 @@ def _difference(seen: Recognised, target: BoardTarget) -> str | None:
             return _charuco_difference(there, target)
         case CircleGrid(), CircleGrid():
             return _circles_difference(there, target)
-    return f"the target is {_named(target)}. Give the one that was filmed."
+    return f"the target is {name_board(target)}. Give the one that was filmed."
 
 
 def _grid_difference(there: AprilGrid, target: AprilGrid) -> str | None:
@@ -112,7 +112,8 @@ def _circles_difference(there: CircleGrid, target: CircleGrid) -> str | None:
     return f"{told} Correct its rows, columns or asymmetricGrid."
 
 
-def _named(target: BoardTarget) -> str:
+def name_board(target: BoardTarget) -> str:
+    """What a board is, such as "a checkerboard of 9 x 6 inner corners"."""
     match target:
         case AprilGrid():
             return f"an AprilGrid of {target.tag_rows} rows and {target.tag_cols} columns of tags"

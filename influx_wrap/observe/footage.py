@@ -186,14 +186,24 @@ def _check_useful(
         raise truncated
     if n_seen == 0:
         raise not_found(source, target, len(counts), unread)
+    other = hardly_seen(source, target, counts)
+    if other is not None:
+        raise other
+
+
+def hardly_seen(source: FrameSource, target: BoardTarget, counts: IntArray) -> InputError | None:
+    """The error that even the best frame shows little of the target, because the frames show
+    another; ``counts`` (F,) are the points seen in each frame."""
     most = int(counts.max())
-    if most < MIN_SHARE * len(target.points):
-        other = other_board(list(source.samples(SAMPLES)), target)
-        if other is not None:
-            raise InputError(
-                f"{path}: no frame shows more than {most} of the target's {len(target.points)} "
-                f"points. {other}"
-            )
+    if most >= MIN_SHARE * len(target.points):
+        return None
+    other = other_board(list(source.samples(SAMPLES)), target)
+    if other is None:
+        return None
+    return InputError(
+        f"{source.path}: no frame shows more than {most} of the target's {len(target.points)} "
+        f"points. {other}"
+    )
 
 
 def not_found(

@@ -23,7 +23,7 @@ from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection, nothing_found
-from influx_wrap.observe.footage import detect_usable, not_found
+from influx_wrap.observe.footage import detect_usable, hardly_seen, not_found
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.journal import Frames
 from influx_wrap.observe.keyframes import choose_keyframes
@@ -73,19 +73,32 @@ def detect(
 
     A damaged video is read up to the damage, which ``truncated`` of the answer tells. Photographs
     of a folder that are damaged, of another size or of a kind that is not read are left out, and
-    named in ``unread``. Raises ``InputError`` if the target is in none of the frames.
+    named in ``unread``. Raises ``InputError`` if the target is in none of the frames, or they show
+    another.
 
     Example:
         seen = iw.detect("clip.mov", iw.read_target("target.yaml"))
         print(seen.counts.max(), "corners in the best frame")
     """
-    if isinstance(target, PointCloud):
-        raise InputError("a point cloud cannot be seen in pictures: a board's target is needed.")
     if isinstance(pictures, str | Path):
         source = open_frames(Path(pictures))
         is_stills = source.path.is_dir()
     else:
         source, is_stills = _Arrays(pictures), True
+    return detect_frames(source, target, is_stills=is_stills, jobs=jobs, progress=progress)
+
+
+def detect_frames(
+    source: FrameSource,
+    target: Target,
+    *,
+    is_stills: bool,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Detections:
+    """As ``detect``, of a recording that is open; ``is_stills`` of separate photographs."""
+    if isinstance(target, PointCloud):
+        raise InputError("a point cloud cannot be seen in pictures: a board's target is needed.")
     counts, ambiguous, uv, valid, seen = [], [], [], [], []
     frames = Frames(source, 0, separate=is_stills)
     for index, detection in _looked_at(iter(frames), target, jobs or os.cpu_count() or 1):
@@ -103,6 +116,9 @@ def detect(
     unread = source.all_unread(frames.unusable)
     if not seen:
         raise not_found(source, target, len(counts), unread)
+    other = hardly_seen(source, target, np.array(counts))
+    if other is not None:
+        raise other
     names = tuple(map(source.name, seen))
     observations = Observations(
         target, np.array(uv), np.array(valid), source.image_size, np.array(seen), names

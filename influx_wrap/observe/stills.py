@@ -70,6 +70,13 @@ class Stills(FrameSource):
     def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:
         yield from _read_ahead(self._usable, range(start, len(self._files)))
 
+    def samples(self, n: int) -> Iterator[Picture]:
+        """About ``n`` of the pictures that are usable, spread over the folder."""
+        for index in np.unique(np.linspace(0, len(self._files) - 1, n).astype(int)).tolist():
+            picture = self._usable(index)
+            if picture is not None:
+                yield picture
+
     def fault(self, index: int) -> str | None:
         try:
             picture = self._read(index)
