@@ -27,7 +27,7 @@ from influx_wrap.calibrate.start import Start, make_start
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.compute.progress import Progress
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.intrinsics import NAMES, Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, image_centre
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import (
     Assessment,
@@ -271,7 +271,9 @@ def _calibration(
             "Check the target file, and look at the pictures.",
         )
     intrinsics = Intrinsics.from_array(fit.theta)
-    paper_pick = None if pick is None else _compared(pick, fit.theta, covariance, problem.n_views)
+    paper_pick = None
+    if pick is not None:
+        paper_pick = _compared(pick, fit.theta, covariance, problem.n_views, image_size)
     if paper_pick is not None and paper_pick.difference is not None:
         warnings.append(paper_pick.difference)
 
@@ -308,7 +310,11 @@ def _calibration(
 
 
 def _compared(
-    pick: tuple[PaperPick, int], theta: FloatArray, covariance: FloatArray, n_views: int
+    pick: tuple[PaperPick, int],
+    theta: FloatArray,
+    covariance: FloatArray,
+    n_views: int,
+    image_size: tuple[int, int],
 ) -> PaperPick:
     """The paper's pick, with how it differs from the answer."""
     paper, views = pick
@@ -317,8 +323,11 @@ def _compared(
     if abs(apart[largest]) <= PICK_SIGMAS:
         return paper
     why = f"it is made from {views} of {n_views} views"
+    off_px = np.abs(paper.intrinsics.array[2:4] - image_centre(image_size)).max()
     if paper.selected == "initialization":
         why = "its rule against principal points off the centre puts the principal point there"
+    elif off_px < 1e-3 * max(image_size):
+        why = "it leaves the principal point where it starts, at the picture's centre"
     difference = (
         f"the paper's pick has {NAMES[largest]} {paper.intrinsics.array[largest]:.2f}, "
         f"{abs(apart[largest]):.1f} sigma from the answer: {why}"
