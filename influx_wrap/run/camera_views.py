@@ -213,7 +213,7 @@ def find_views(
             found = _footage(source, first, prefix, chosen.target, jobs, progress)
         footage.append(found)
         first += found.n_frames
-    doubt = None if chosen.is_recognised else _doubt(footage)
+    doubt = None if chosen.is_recognised else _doubt(footage, chosen.target)
     views = CameraViews(chosen, tuple(footage), _joined(footage), unread, doubt)
     _check_enough(views)
     return views
@@ -317,10 +317,9 @@ def _joined(footage: Sequence[CameraFootage]) -> Observations:
     )
 
 
-def _doubt(footage: Sequence[CameraFootage]) -> str | None:
+def _doubt(footage: Sequence[CameraFootage], target: BoardTarget) -> str | None:
     """Of a board that is never seen whole, and rarely at all: which one is there instead."""
     counts = np.concatenate([one.seen.counts for one in footage])
-    target = footage[0].views.target
     if counts.max() == len(target.points) or np.mean(counts > 0) > RARELY:
         return None
     pictures = next(_some_pictures([one.source for one in footage]), [])

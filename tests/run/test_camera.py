@@ -174,7 +174,7 @@ def test_another_board_is_there(photographs: Path) -> None:
 
 
 def test_a_row_too_many_is_noticed(tmp_path: Path) -> None:
-    """Now and then a corner too many is found beside the board: here, of a row that is covered but for its end."""
+    """Now and then corners are found beside the board: here, those of half a row."""
     taller = Checkerboard(9, 7, 0.03, 0.03)
     pictures = pinhole_pictures(taller, 4)
     for picture, (rotation, translation) in zip(pictures, pinhole_poses(taller, 4), strict=True):
