@@ -47,13 +47,18 @@ def poses(
     return made
 
 
+def pinhole_poses(target: BoardTarget, n: int) -> list[tuple[FloatArray, FloatArray]]:
+    """How the board is held in ``pinhole_pictures``."""
+    return poses(target, n, (15, 10), (1.2, 1.8))
+
+
 def pinhole_pictures(target: BoardTarget, n: int = 12) -> list[NDArray[np.uint8]]:
     """Pictures (H, W) of ``CAMERA``."""
     rng = np.random.default_rng(0)
     options = RenderOptions(blur_px=0.6, noise=2)
     return [
         render_board(ray_grid(CAMERA, SIZE), target, rotation, translation, options, rng)
-        for rotation, translation in poses(target, n, (15, 10), (1.2, 1.8))
+        for rotation, translation in pinhole_poses(target, n)
     ]
 
 

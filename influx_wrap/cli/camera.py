@@ -17,6 +17,7 @@ from influx_wrap.cli.options import PATH, as_settings, jobs_option, recipe_optio
 from influx_wrap.cli.progress import SHOWN_AFTER_S, watch
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
+from influx_wrap.formats.files import PICTURES
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.run.camera import CameraCalibration, calibrate_camera, forget
 
@@ -87,8 +88,6 @@ def command(
 
 def _default_folder(path: Path) -> Path:
     """camera- and the name of a folder or file; of a single photograph, of its folder."""
-    from influx_wrap.formats.files import PICTURES
-
     named = path.parent if path.suffix.lower() in PICTURES else path
     name = named.resolve().name or "pictures"
     return Path(f"camera-{name if named.is_dir() else Path(name).stem}")

@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.layout import check_target
@@ -25,8 +24,7 @@ from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.export.opencv import write_opencv_camera
 from influx_wrap.formats.files import make_folder, write_json, write_text
 from influx_wrap.model.intrinsics import field_of_view_deg
-from influx_wrap.model.observations import Observations
-from influx_wrap.model.result import Assessment, Json, ViewReport
+from influx_wrap.model.result import Assessment, Grade, Json, ViewReport
 from influx_wrap.model.target import Target
 from influx_wrap.observe.journal import footage_hash
 from influx_wrap.report.camera_page import write_camera_page
@@ -157,7 +155,7 @@ def calibrate_camera(
     views = find_views([Path(path) for path in paths], board, jobs=jobs, watch=watch)
     with watch("calibrating") as progress:
         n_jobs = jobs or os.cpu_count() or 1
-        calibration = _calibrated(views.observations, chosen, seed, n_jobs, progress)
+        calibration = _calibrated(views, chosen, seed, n_jobs, progress)
     made_from = provenance(
         recipe=chosen.as_dict(),
         seed=seed,
@@ -168,8 +166,9 @@ def calibrate_camera(
 
 
 def _calibrated(
-    observations: Observations, recipe: Recipe, seed: int, jobs: int, progress: Progress
+    views: CameraViews, recipe: Recipe, seed: int, jobs: int, progress: Progress
 ) -> Calibration:
+    observations = views.observations
     try:
         answer = calibrate(observations, recipe, seed=seed, jobs=jobs, progress=progress)
     except CalibrationError as error:
@@ -178,11 +177,13 @@ def _calibrated(
             raise
         reason = f"{why} ({error.stage}: {error.reason})"
         raise CalibrationError("target", reason, "Mend it and calibrate again.") from None
-    doubts = tuple(suspicion.sentence for suspicion in check_target(observations))
-    if not doubts:
+    wrong = tuple(suspicion.sentence for suspicion in check_target(observations))
+    verdict = answer.assessment
+    if verdict is None or not (wrong or views.doubt):
         return answer
-    verdict: Any = answer.assessment
-    return replace(
-        answer,
-        assessment=Assessment("do not use", (*doubts, *verdict.reasons), verdict.film_next),
-    )
+    odd = () if views.doubt is None else (views.doubt,)
+    grade: Grade = "do not use" if wrong else "usable with care"
+    if verdict.grade == "do not use":
+        grade = verdict.grade
+    judged = Assessment(grade, (*wrong, *odd, *verdict.reasons), verdict.film_next)
+    return replace(answer, assessment=judged)

@@ -19,7 +19,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import Json
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.model.words import by_reason, counted, size_text
-from influx_wrap.observe.explain import name_board
+from influx_wrap.observe.explain import name_board, other_board
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.held_poses import Keyframes, least_corners
 from influx_wrap.observe.keyframes import choose_keyframes
@@ -31,6 +31,8 @@ from influx_wrap.observe.stills import Stills
 LOOKED_AT = (12, 36)
 """How many pictures are looked at to recognise a board; the second only if the first show none."""
 MIN_VIEWS = 3
+RARELY = 0.5
+"""Share of the frames in which the right board would be found."""
 NAMED = 8
 """How many views are named in a sentence."""
 FILM = (
@@ -170,12 +172,15 @@ class CameraViews:
 
     observations  of the views to calibrate with, of all footage
     unread        files that were given and are not read, and why
+    doubt         what the pictures seem to show in place of the board that was named; None if
+                  it is that board
     """
 
     board: BoardOfCamera
     footage: tuple[CameraFootage, ...]
     observations: Observations
     unread: Mapping[str, str]
+    doubt: str | None
 
     @property
     def notes(self) -> list[str]:
@@ -208,7 +213,8 @@ def find_views(
             found = _footage(source, first, prefix, chosen.target, jobs, progress)
         footage.append(found)
         first += found.n_frames
-    views = CameraViews(chosen, tuple(footage), _joined(footage), unread)
+    doubt = None if chosen.is_recognised else _doubt(footage, chosen.target)
+    views = CameraViews(chosen, tuple(footage), _joined(footage), unread, doubt)
     _check_enough(views)
     return views
 
@@ -309,6 +315,16 @@ def _joined(footage: Sequence[CameraFootage]) -> Observations:
         view_ids=np.concatenate([one.view_ids for one in views]),
         view_names=tuple(name for one in views for name in one.view_names),
     )
+
+
+def _doubt(footage: Sequence[CameraFootage], target: BoardTarget) -> str | None:
+    """Of a board that is never seen whole, and rarely at all: which one is there instead."""
+    counts = np.concatenate([one.seen.counts for one in footage])
+    if counts.max() == len(target.points) or np.mean(counts > 0) > RARELY:
+        return None
+    pictures = next(_some_pictures([one.source for one in footage]), [])
+    other = other_board(pictures, target)
+    return None if other is None else f"the pictures {other[5:].rstrip('.')}"
 
 
 def _check_enough(views: CameraViews) -> None:

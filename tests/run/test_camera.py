@@ -12,9 +12,10 @@ import influx_wrap as iw
 from influx_wrap.errors import InputError
 from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.formats.kalibr_results import read_camchain
+from influx_wrap.model.intrinsics import project
 from influx_wrap.model.target import AprilGrid, Checkerboard
 from influx_wrap.run.camera import CAMCHAIN, OPENCV, PAGE, RESULT, CameraCalibration
-from tests.cameras import CAMERA, SIZE, pinhole_pictures, write_photographs
+from tests.cameras import CAMERA, SIZE, pinhole_pictures, pinhole_poses, write_photographs
 from tests.clips import write_clip
 
 CHARUCO = charuco_board(9, 7, 0.03, 0.022, "DICT_5X5_50")
@@ -170,6 +171,21 @@ def test_too_few_views(photographs: Path) -> None:
 def test_another_board_is_there(photographs: Path) -> None:
     with pytest.raises(InputError, match="9 x 6 inner corners; the target says 7 x 5"):
         iw.calibrate_camera(photographs, "7x5")
+
+
+def test_a_row_too_many_is_noticed(tmp_path: Path) -> None:
+    """Now and then corners are found beside the board: here, those of half a row."""
+    taller = Checkerboard(9, 7, 0.03, 0.03)
+    pictures = pinhole_pictures(taller, 4)
+    for picture, (rotation, translation) in zip(pictures, pinhole_poses(taller, 4), strict=True):
+        x, y = np.array([[5.5, 9.5, 9.5, 5.5], [5.7, 5.7, 8.5, 8.5]]) * 0.03
+        corners = np.stack([x, y, np.zeros(4)], axis=1) @ rotation.T + translation
+        cv2.fillConvexPoly(picture, np.round(project(CAMERA, corners)[0]).astype(np.int32), 110)
+    pictures += pinhole_pictures(CHECKERBOARD, 12)
+    camera = iw.calibrate_camera(write_photographs(tmp_path / "all", pictures), "9x7")
+    assert camera.assessment.grade != "good"
+    said = "the pictures show a checkerboard of 9 x 6 inner corners; the target says 9 x 7"
+    assert camera.assessment.reasons[0].startswith(said)
 
 
 def test_no_board_is_there(tmp_path: Path) -> None:
