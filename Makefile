@@ -43,7 +43,7 @@ IMAGE_EXTRAS := video
 .PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
 
 help: ## this list
-	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|stock|batch] [JOBS=N] [IN=docker]"
+	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|paper|stock|batch] [JOBS=N] [IN=docker]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 ifeq ($(IN),)
