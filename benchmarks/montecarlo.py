@@ -23,7 +23,7 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.experiment import Experiment, simulate
-from influx_wrap.synth.lens import simulated_lens
+from influx_wrap.synth.lens import LensOptions, simulated_lens
 
 LENSES = ("canon17", "premista80")
 CAMERA = "arri-alexa-mini"
@@ -33,8 +33,9 @@ CAMERA = "arri-alexa-mini"
 class Condition:
     """What is simulated, how it is calibrated, and how good it must be.
 
-    settings  choices of the recipe that are replaced
-    limit     largest RMS of error / bound over fx, fy, cx, cy; None: it must only converge
+    settings      choices of the recipe that are replaced
+    pp_offset_px  of the principal point from the picture's centre; None: the lens's own
+    limit         largest RMS of error / bound over fx, fy, cx, cy; None: it must only converge
     """
 
     name: str
@@ -43,6 +44,7 @@ class Condition:
     noise: Noise = field(default_factory=Noise)
     settings: tuple[tuple[str, str], ...] = ()
     drone: bool = False
+    pp_offset_px: tuple[float, float] | None = None
 
 
 CLEAN = Condition("boards, 0.1 px", "batch", 1.1)
@@ -52,7 +54,15 @@ BOW_ON = Condition("0.3 mm bow, told so", "batch", 1.3, Noise(bow_mm=0.3), (("bo
 BOW_AUTO = Condition("0.3 mm bow, not told", "batch", 1.3, Noise(bow_mm=0.3))
 DRONE = Condition("drone, RTK noise", "batch", 1.25, drone=True)
 DRONE_INFLUX = Condition("drone, RTK noise", "influx", None, drone=True)
-CONDITIONS = (CLEAN, CLEAN_INFLUX, OUTLIERS, BOW_ON, BOW_AUTO, DRONE, DRONE_INFLUX)
+OFF_CENTRE = tuple(
+    Condition(
+        f"{'drone' if drone else 'boards'}, principal point {x:g}, {y:g} px off", "influx",
+        1.25 if drone else 1.15, drone=drone, pp_offset_px=(x, y),
+    )
+    for x, y in ((20.0, -12.0), (60.0, -40.0))
+    for drone in (False, True)
+)  # fmt: skip
+CONDITIONS = (CLEAN, CLEAN_INFLUX, OUTLIERS, BOW_ON, BOW_AUTO, DRONE, DRONE_INFLUX, *OFF_CENTRE)
 
 COVERAGE = (0.60, 0.76)
 """Share of errors within one sigma that counts as 68 %."""
@@ -110,7 +120,8 @@ def experiment_of(trial: Trial) -> Experiment:
     plan = plan_of(trial.lens)
     cell = plan.cell(trial.cell)
     key = [trial.seed, LENSES.index(trial.lens), cell.zoom_index, cell.focus_index]
-    lens = simulated_lens(plan).state(cell.lfl_mm, cell.fd_m)
+    options = LensOptions(pp_offset_px=trial.condition.pp_offset_px)
+    lens = simulated_lens(plan, options).state(cell.lfl_mm, cell.fd_m)
     noise, rng = trial.condition.noise, np.random.default_rng(key)
     return simulate(cell, plan.camera, lens.intrinsics, noise, rng, lens.depth_m)
 
