@@ -29,6 +29,9 @@ JOBS ?=
 PAGES ?=
 PICTURES ?=
 LONG ?=
+FROM ?=
+# A real Kalibr calibrates: on the PATH, or in IMAGE if one is named.
+REAL_KALIBR = $(if $(filter-out file,$(origin ENGINE)),$(if $(filter kalibr,$(ENGINE)),--engine kalibr $(if $(filter-out file,$(origin IMAGE)),--image "$(IMAGE)")))
 COMMON := $(if $(OUT),--out "$(OUT)") $(if $(JOBS),--jobs $(JOBS))
 
 # IN=docker does the work in the image. A client alone is no engine: ask who answers.
@@ -40,17 +43,20 @@ IMAGE_FLAGS ?=
 IMAGE_EXTRAS := video
 
 .DEFAULT_GOAL := help
-.PHONY: help calibrate calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
+.PHONY: help calibrate kalibr calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
 
 help: ## this list
-	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|paper|stock|batch] [JOBS=N] [IN=docker]"
+	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|paper|stock|batch] [JOBS=N] [IN=docker | ENGINE=kalibr [IMAGE=NAME]]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 ifeq ($(IN),)
 calibrate: $(STAMP) ## calibrate all cells of LENS; simulated, or those in DATA
 	$(BIN)/influx-calib run "$(LENS)" $(COMMON) $(if $(CAMERA),--camera "$(CAMERA)") \
-	$(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE))
+	$(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(if $(DATA),--data "$(DATA)") $(if $(RECIPE),--recipe $(RECIPE)) $(REAL_KALIBR)
 else ifeq ($(IN),docker)
+ifneq ($(REAL_KALIBR),)
+$(error ENGINE=kalibr has containers of its own: leave IN=docker out, and name the image of the Kalibr with IMAGE)
+endif
 calibrate: calibrate-in-docker
 else
 $(error IN=$(IN) is not known; IN=docker works in the image, without it the work is done in .venv)
@@ -93,6 +99,9 @@ demo: $(STAMP) ## from a rendered video of a board to intrinsics, in two minutes
 
 compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lenses
 	$(BIN)/influx-calib compare "$(LENS)" $(COMMON)
+
+kalibr: $(STAMP) ## our fork of Kalibr in third_party/kalibr/fork, to be built; FROM=REPOSITORY clones another one
+	$(BIN)/influx-calib kalibr fork $(if $(FROM),--from "$(FROM)")
 
 test: $(STAMP) ## the tests that need nothing but Python
 	$(BIN)/pytest -n 3 --dist worksteal -m "not system"

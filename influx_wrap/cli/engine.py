@@ -41,6 +41,7 @@ def chosen_engine(
     folder: Path,
     jobs: int,
     bag: Path | None = None,
+    recordings: Path | None = None,
 ) -> Engine:
     """The engine that the options name; Kalibr's files go into ``folder``."""
     if engine == "native":
@@ -50,4 +51,5 @@ def chosen_engine(
                 raise InputError(f"{option} is for --engine kalibr, which was not asked for.")
         return NativeEngine(jobs)
     place = LocalKalibr() if image is None else KalibrContainer(image, docker_client())
-    return KalibrEngine(place, folder, jobs, TIMEOUT_S if timeout_s is None else timeout_s, bag)
+    limit_s = TIMEOUT_S if timeout_s is None else timeout_s
+    return KalibrEngine(place, folder, jobs, limit_s, bag, recordings)

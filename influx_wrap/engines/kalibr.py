@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -93,19 +94,22 @@ class Place(Protocol):
 
 
 class LocalKalibr:
-    """A Kalibr on the PATH."""
+    """A Kalibr on the PATH, or the one that is named."""
 
-    def __init__(self) -> None:
-        found = shutil.which(COMMAND)
+    def __init__(self, command: Path | None = None) -> None:
+        found = shutil.which(COMMAND if command is None else command.absolute())
+        if found is None and command is not None:
+            raise InputError(f"{command} is neither a command nor a folder.")
         if found is None:
             raise InputError(
                 f"{COMMAND} is not on the PATH: source Kalibr's workspace and put its folder "
                 "devel/lib/kalibr on the PATH, or name a container image with --image."
             )
         self._command = Path(found)
+        self._name = f"the {COMMAND} on the PATH" if command is None else str(command)
 
     def __str__(self) -> str:
-        return f"the {COMMAND} on the PATH"
+        return self._name
 
     def seen_as(self, experiment: Path, report: Path) -> tuple[Path, Path]:
         """The names they have."""
@@ -147,8 +151,15 @@ class LocalKalibr:
         """Processes carry no labels; there is nothing to find them by."""
 
     def identity(self) -> dict[str, Any]:
-        """The hash of the command."""
-        return {"command": file_hash(self._command)}
+        """The hash of the command; of a workspace's, which only names a script, of its sources."""
+        hashes = [file_hash(self._command)]
+        named = re.search(rf"[\"'](/[^\"']+/{COMMAND})[\"']", self._command.read_text("latin-1"))
+        if named is not None and Path(named[1]).is_file():
+            sources = sorted(Path(named[1]).parent.glob("kalibr_c*/*.py"))
+            hashes += [file_hash(path) for path in (Path(named[1]), *sources)]
+        if len(hashes) == 1:
+            return {"command": hashes[0]}
+        return {"command": hashlib.sha256("".join(hashes).encode()).hexdigest()}
 
 
 class KalibrContainer:
@@ -347,3 +358,20 @@ def _label(experiment: Path | None) -> str:
 def _brief(error: Exception) -> str:
     explanation = getattr(error, "explanation", None) or str(error)
     return " ".join(str(explanation).split())[:200].rstrip(".")
+
+
+def printed(log: Path) -> str:
+    """What a run has printed; nothing if it was never started."""
+    try:
+        return log.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def last_words(log: Path) -> str:
+    """The last line of a log, in brackets, without the machine's folders."""
+    lines = [line.strip() for line in printed(log).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    folder = str(log.parent.parent.resolve())
+    return f" ({lines[-1].replace(folder, '')[:200].rstrip('.')})"

@@ -1,22 +1,20 @@
 """A real Kalibr as an engine: its files prepared, its runs driven, its answers read back.
 
-Every rollout is a run of its own, several at a time. The InFlux build takes the corners and the
-focal length from us and, if it is our own drop-in, the seed of its order. Upstream's takes
-neither: it finds the corners itself in a bag of pictures, is told the focal length at the prompt
-that it shows when its own guess fails, and shuffles as it likes. What comes back is treated like
-rollouts of our own: fences, choice, fallback (paper, joint optimisation). The intrinsics of its
-initialisation are written nowhere, so the fallback's are those of ours. Neither does Kalibr say
-which views it kept: residuals are those of all views, seen from poses found for its intrinsics.
+What comes back is treated like rollouts of our own: fences, choice, fallback (paper, joint
+optimisation). Kalibr prints the intrinsics that it began at, which are the fallback's, and says
+which views it kept by the poses it exports: residuals are those of these views, seen from poses
+found for its intrinsics. How many corners it removed it says, too, but not which.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,14 +30,20 @@ from influx_wrap.calibrate.recipe import RECIPES, Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.compute.processes import completed
 from influx_wrap.compute.progress import Progress
-from influx_wrap.engines.kalibr import (
-    COMMAND,
-    FOCAL_LENGTH,
-    MANUAL_FOCAL_LENGTH,
-    SEED,
-    KalibrRun,
-    Place,
-    RunFailed,
+from influx_wrap.engines.kalibr import KalibrRun, Place, RunFailed
+from influx_wrap.engines.kalibr_kind import RecognisedKalibr, ask_which
+from influx_wrap.engines.kalibr_runs import (
+    BAG,
+    LOG,
+    OPTIONS,
+    SWITCHES,
+    VIEW_S,
+    KalibrRequest,
+    RunReport,
+    failed_report,
+    read_all_rollouts,
+    read_run,
+    rollout_seed,
 )
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import make_folder
@@ -51,45 +55,29 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
-from influx_wrap.formats.kalibr_results import CAMCHAINS, RESULTS, read_camchain, read_sigma
+from influx_wrap.formats.kalibr_results import CAMCHAINS
+from influx_wrap.formats.recording_yaml import RECORDING, footage_of, read_description
+from influx_wrap.formats.rosbag import write_bag
 from influx_wrap.model.arrays import FloatArray
-from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.result import ViewReport
 from influx_wrap.model.target import in_kalibr_s_words
+from influx_wrap.observe.sources import open_frames
 
-LOG = "kalibr.log"
 TIMEOUT_S = 3600.0
-HELP_TIMEOUT_S = 60.0
-SEEDS_PER_EXPERIMENT = 1000
-"""Rollout k of seed s has the seed 1000 s + k."""
-
-_INIT_MODES = {"single": "default", "fixed-point": "fixed_point"}
-_OPTIONS = {"information_gain_bits": "--mi-tol", "min_views_outlier": "--min-views-outlier"}
-_SWITCHES = {"remove_outliers": "--no-outliers-removal"}
-
-
-@dataclass(frozen=True, eq=False)
-class RunReport:
-    """What became of a run: Kalibr's standard deviations (8,) if it gave any, or why it failed."""
-
-    seed: int
-    sigma: FloatArray | None = None
-    failure: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for a result file."""
-        sigma = None if self.sigma is None else dict(zip(NAMES, self.sigma.tolist(), strict=True))
-        return {"seed": self.seed, "sigma": sigma, "failure": self.failure}
+PROGRESS_S = 0.5
+NOT_KEPT = "Kalibr did not keep it"
 
 
 @dataclass(frozen=True)
 class KalibrEngine:
     """A Kalibr at ``place``.
 
-    folder     for the experiments' folders, with all that Kalibr reads and writes
-    jobs       how many runs there are at a time
-    timeout_s  how long one may take
-    bag        pictures for a Kalibr that finds corners only itself
+    folder      for the experiments' folders, with all that Kalibr reads and writes
+    jobs        how many rollouts there are at a time
+    timeout_s   how long one may take
+    bag         pictures for a Kalibr that finds corners only itself
+    recordings  a folder with a recording per experiment, to make such bags from
     """
 
     place: Place
@@ -97,6 +85,7 @@ class KalibrEngine:
     jobs: int = 1
     timeout_s: float = TIMEOUT_S
     bag: Path | None = None
+    recordings: Path | None = None
 
     @property
     def drives_processes(self) -> bool:
@@ -104,16 +93,20 @@ class KalibrEngine:
         return True
 
     @cached_property
+    def which(self) -> RecognisedKalibr:
+        """Which Kalibr it is; refuses our own imitation."""
+        found = ask_which(self.place)
+        if found.kind == "imitation":
+            raise InputError(
+                f"{self.place} is influx_wrap's own imitation, not a Kalibr: put the folder of a "
+                "real one first on the PATH, or name an image with --image."
+            )
+        return found
+
+    @property
     def takes_corners(self) -> bool:
-        """Whether this is the InFlux build, or one that is used like it."""
-        with tempfile.TemporaryDirectory(prefix="influx-kalibr-") as folder:
-            run = KalibrRun(("--help",), Path(folder) / LOG)
-            try:
-                self.place.run(run, HELP_TIMEOUT_S, threading.Event())
-            except RunFailed as error:
-                words = _last_words(run.log)
-                raise InputError(f"{COMMAND} --help of {self.place} {error}{words}.") from None
-            return "--detection-coords" in _printed(run.log)
+        """Whether it is given the corners themselves; upstream's is given pictures."""
+        return self.which.kind != "upstream"
 
     def check(self, recipe: Recipe) -> None:
         """Refuse what this Kalibr has no option for."""
@@ -124,7 +117,7 @@ class KalibrEngine:
             )
         default = asdict(IncrementalOptions())
         for name, value in asdict(recipe.incremental).items():
-            if value != default[name] and name not in (*_OPTIONS, *_SWITCHES):
+            if value != default[name] and name not in (*OPTIONS, *SWITCHES):
                 raise InputError(f"Kalibr has no option for {name}: leave --set {name} out.")
         if self.takes_corners:
             if self.bag is not None:
@@ -133,13 +126,13 @@ class KalibrEngine:
                     "corners themselves: leave --bag out."
                 )
             return
-        if self.bag is None:
+        if self.bag is None and self.recordings is None:
             raise InputError(
                 f"{self.place} is upstream's Kalibr, which takes no corners (no "
-                "--detection-coords): use the InFlux build, or influx-calib calibrate with --bag "
-                "FILE, a ROS 1 bag of the pictures."
+                "--detection-coords): use our fork (influx-calib kalibr fork), calibrate with "
+                "--bag FILE, a ROS 1 bag of the pictures, or run with --data of recordings."
             )
-        if not self.bag.is_file():
+        if self.bag is not None and not self.bag.is_file():
             raise InputError(f"{self.bag} is not a file: --bag is a ROS 1 bag of the pictures.")
         if recipe.initialise == "fixed-point":
             raise InputError(
@@ -157,48 +150,76 @@ class KalibrEngine:
         progress: Progress | None = None,
         pp_prior_px: float | None = None,
     ) -> Calibration:
-        """Calibrate one experiment in the folder ``name``; its runs are ``rollout-000`` and on.
+        """Calibrate one experiment in the folder ``name``.
 
-        The answer is one of Kalibr's: the recipe influx becomes the paper's.
+        Runs are in ``rollout-000`` and on, those of our fork in ``rollouts``. The answer is one of
+        Kalibr's: the recipe influx becomes the paper's.
         """
         self.check(recipe)
         if recipe.answer == "all-views":
             recipe = replace(recipe, name=RECIPES["paper"].name, answer="rollout")
         reports: list[RunReport] = []
+        own_choice: list[int | None] = []
 
-        def orders(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
-            experiment = self._prepare(name, observations)
-            guess_px = focal_px if recipe.focal == "thin-lens" else None
-            asked = [
-                self._run(experiment, observations.image_size, recipe, guess_px, seed, k)
-                for k in range(recipe.rollouts)
-            ]
-            answers = self._run_all(asked, problem, seed, progress)
+        def orders(
+            problem: Problem, theta: FloatArray, poses: FloatArray
+        ) -> tuple[FloatArray, list[Rollout]]:
+            request = KalibrRequest(
+                kind=self.which.kind,
+                place=self.place,
+                folder=self._prepare(name, observations),
+                image_size=observations.image_size,
+                recipe=recipe,
+                guess_px=focal_px if recipe.focal == "thin-lens" else None,
+                seed=seed,
+                jobs=self.jobs,
+                timeout_s=self.timeout_s,
+            )
+            if self.which.kind == "fork":
+                found, chosen = self._run_fork(request, progress)
+                own_choice.append(chosen)
+            else:
+                found = self._run_each(request, progress)
+            answers = [_as_rollout(problem, observations, report) for report in found]
             reports.extend(report for _, report in answers)
             if all(report.failure for report in reports):
+                where = "rollouts" if self.which.kind == "fork" else "rollout-000"
                 raise CalibrationError(
                     "kalibr",
                     f"no run of {len(reports)} gave a result; run 0 {reports[0].failure}",
-                    f"What it printed is in {name}/rollout-000/{LOG}.",
+                    f"What it printed is in {name}/{where}/{LOG}.",
                 )
-            return [rollout for rollout, _ in answers]
+            begun = [r.initialisation for r in reports if r.initialisation is not None]
+            return begun[0] if begun else theta, [rollout for rollout, _ in answers]
 
         answer = calibrate(
             observations, recipe, focal_px=focal_px, seed=seed, orders=orders,
             pp_prior_px=pp_prior_px,
         )  # fmt: skip
-        # Of its rollouts a Kalibr tells nothing but the intrinsics.
-        untold: Any = dict.fromkeys(("views_used", "corners_removed", "restarts"))
+        which = {"kind": self.which.kind, "version": self.which.version}
+        engine: dict[str, Any] = {"name": "kalibr", **which}
+        if own_choice:
+            engine["chosen"] = own_choice[0]
         return replace(
             answer,
-            rollouts=tuple(replace(rollout, **untold) for rollout in answer.rollouts),
+            rollouts=tuple(
+                replace(
+                    rollout,
+                    views_used=report.views_used,
+                    corners_removed=report.corners_removed,
+                    restarts=report.restarts,
+                )
+                for rollout, report in zip(answer.rollouts, reports, strict=True)
+            ),
+            views=tuple(_in_kalibr_s_words(view) for view in answer.views),
             warnings=(*answer.warnings, *_warnings(answer, reports, name)),
-            engine={"name": "kalibr", "runs": [report.as_dict() for report in reports]},
+            engine={**engine, "runs": [report.as_dict() for report in reports]},
         )
 
     def provenance(self) -> dict[str, Any]:
         """Which Kalibr it is."""
-        return {"engine": {"name": "kalibr", **self.place.identity()}}
+        which = {"kind": self.which.kind, "version": self.which.version}
+        return {"engine": {"name": "kalibr", **which, **self.place.identity()}}
 
     def _prepare(self, name: str, observations: Observations) -> Path:
         """The experiment's folder, with Kalibr's input and nothing of earlier runs."""
@@ -206,142 +227,137 @@ class KalibrEngine:
         make_folder(experiment)
         self.place.sweep(experiment)
         for path in experiment.iterdir():
-            if re.fullmatch(r"rollout-\d{3,}", path.name):
+            if re.fullmatch(r"rollouts|rollout-\d{3,}", path.name):
                 shutil.rmtree(path)
+        (experiment / BAG).unlink(missing_ok=True)
         write_target(experiment / TARGET, in_kalibr_s_words(observations.target))
         write_observations(experiment / COORDS, experiment / SUCCESSES, observations)
+        if self.which.kind == "upstream" and self.bag is None:
+            self._make_bag(name, experiment / BAG, observations)
         return experiment
 
-    def _run(
-        self,
-        experiment: Path,
-        image_size: tuple[int, int],
-        recipe: Recipe,
-        guess_px: float | None,
-        seed: int,
-        k: int,
-    ) -> KalibrRun:
-        report = experiment / f"rollout-{k:03d}"
-        read, write = self.place.seen_as(experiment, report)
-        arguments = [
-            *("--target", f"{read / TARGET}"),
-            *("--models", "pinhole-radtan", "--topics", TOPIC, "--dont-show-report"),
-        ]
-        # Pictures are drawn without a display.
-        environment = {"MPLBACKEND": "Agg", SEED: f"{_seed(seed, k)}"}
-        typed = ""
-        if self.takes_corners:
-            arguments += [
-                *("--detection-coords", f"{read / COORDS}"),
-                *("--detection-successes", f"{read / SUCCESSES}"),
-                *("--image-width", f"{image_size[0]}", "--image-height", f"{image_size[1]}"),
-                *("--report-dir", f"{write}", "--init-mode", _INIT_MODES[recipe.initialise]),
-            ]
-            if guess_px is not None:
-                environment[FOCAL_LENGTH] = f"{guess_px!r}"
-        else:
-            assert self.bag is not None
-            # Its results go where the bag is.
-            arguments += ["--bag", f"{write / self.bag.name}"]
-            if guess_px is not None:
-                environment[MANUAL_FOCAL_LENGTH] = "1"
-                typed = f"{guess_px!r}\n"
-        arguments += _recipe_arguments(recipe)
-        return KalibrRun(tuple(arguments), report / LOG, experiment, report, environment, typed)
+    def _make_bag(self, name: str, path: Path, observations: Observations) -> None:
+        """A bag of the views' pictures, each at the second of its number."""
+        assert self.recordings is not None
+        folder = self.recordings / name
+        if not (folder / RECORDING).is_file():
+            raise InputError(f"{folder} is no recording: upstream's Kalibr needs the pictures.")
+        frames = open_frames(footage_of(read_description(folder), folder))
+        # ROS takes the time 0 for none, so view 0 comes at 1 s.
+        pictures = (
+            (TOPIC, (index + 1) * VIEW_S, picture)
+            for index, picture in frames.at(observations.view_ids.tolist())
+        )
+        write_bag(path, "ros1", pictures)
 
-    def _run_all(
-        self, runs: list[KalibrRun], problem: Problem, seed: int, progress: Progress | None
-    ) -> list[tuple[Rollout, RunReport]]:
-        """All runs, ``jobs`` at a time; none is left running, whatever happens."""
+    def _run_each(self, request: KalibrRequest, progress: Progress | None) -> list[RunReport]:
+        """A run for every rollout, ``jobs`` at a time; none is left running, whatever happens."""
         stop = threading.Event()
+        n_runs = request.recipe.rollouts
 
-        def one(k: int) -> tuple[Rollout, RunReport]:
+        def one(k: int) -> RunReport:
+            run, seed = request.rollout(k), rollout_seed(request.seed, k)
             try:
-                theta, sigma = self._answer(runs[k], problem.image_size, stop)
-                poses = estimate_poses(problem, theta)
-            except PoseError as error:
-                failure = f"ended at intrinsics that fit no view ({error})"
+                self._drive(run, self.timeout_s, stop)
             except RunFailed as error:
-                failure = str(error)
-            else:
-                return _rollout(problem, theta, poses), RunReport(_seed(seed, k), sigma)
-            return _failed_rollout(problem), RunReport(_seed(seed, k), failure=failure)
+                return failed_report(run, seed, error)
+            report = read_run(run, seed, request.image_size)
+            if self.which.kind == "upstream" and report.views is not None:
+                views = None if self.bag is not None else tuple(n - 1 for n in report.views)
+                report = replace(report, views=views)
+            return report
 
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
-            futures = [pool.submit(one, k) for k in range(len(runs))]
+            futures = [pool.submit(one, k) for k in range(n_runs)]
             try:
                 for done, future in enumerate(completed(futures), start=1):
                     future.result()
                     if progress is not None:
-                        progress(done, len(runs))
+                        progress(done, n_runs)
             except BaseException:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
         return [future.result() for future in futures]
 
-    def _answer(
-        self, run: KalibrRun, image_size: tuple[int, int], stop: threading.Event
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Intrinsics (8,) and their standard deviations (8,) of a run that worked."""
+    def _run_fork(
+        self, request: KalibrRequest, progress: Progress | None
+    ) -> tuple[list[RunReport], int | None]:
+        """All rollouts in one start, and which of them the fork chose."""
+        run, stop = request.all_rollouts(), threading.Event()
+        rounds = 1 + math.ceil(request.recipe.rollouts / self.jobs)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            future = pool.submit(self._drive, run, rounds * self.timeout_s, stop)
+            try:
+                while not future.done():
+                    with suppress(TimeoutError):
+                        future.exception(timeout=PROGRESS_S)
+                    if progress is not None and run.report is not None:
+                        done = len(list(run.report.glob(f"*-rollout-*/{CAMCHAINS}")))
+                        progress(done, request.recipe.rollouts)
+            except BaseException:
+                stop.set()
+                raise
+        error = future.exception()
+        if error is not None and not isinstance(error, RunFailed):
+            raise error
+        return read_all_rollouts(run, request, error)
+
+    def _drive(self, run: KalibrRun, timeout_s: float, stop: threading.Event) -> None:
+        """Wait for the end of a run; upstream's finds its bag where its results are to go."""
         assert run.report is not None
+        assert run.experiment is not None
         make_folder(run.report)
-        bag = None if self.bag is None else _link(self.bag, run.report)
+        bag = None
+        if self.which.kind == "upstream":
+            bag = _link(self.bag or run.experiment / BAG, run.report / BAG)
         try:
-            self.place.run(run, self.timeout_s, stop)
-        except RunFailed as error:
-            raise RunFailed(f"{error}{_last_words(run.log)}") from None
+            self.place.run(run, timeout_s, stop)
         finally:
             if bag is not None:
                 bag.unlink(missing_ok=True)
-        camchains = sorted(run.report.glob(CAMCHAINS))
-        if len(camchains) != 1:
-            number = "no camchain" if not camchains else f"{len(camchains)} camchains"
-            raise RunFailed(f"ended well but left {number}{_last_words(run.log)}")
-        try:
-            theta = read_camchain(camchains[0], image_size).array
-            texts = sorted(run.report.glob(RESULTS))
-            return theta, read_sigma(texts[0]) if texts else None
-        except InputError as error:
-            problem = str(error).replace(f"{run.report}{os.sep}", "").rstrip(".")
-            raise RunFailed(f"left a result that cannot be used: {problem}") from None
 
 
-def _seed(seed: int, k: int) -> int:
-    return seed * SEEDS_PER_EXPERIMENT + k
-
-
-def _recipe_arguments(recipe: Recipe) -> list[str]:
-    """Options for what differs from Kalibr's defaults."""
-    default, chosen = asdict(IncrementalOptions()), asdict(recipe.incremental)
-    arguments = [] if recipe.shuffle else ["--no-shuffle"]
-    for name, option in _OPTIONS.items():
-        if chosen[name] != default[name]:
-            arguments += [option, f"{chosen[name]}"]
-    arguments += [option for name, option in _SWITCHES.items() if chosen[name] != default[name]]
-    return arguments
-
-
-def _rollout(problem: Problem, theta: FloatArray, poses: FloatArray) -> Rollout:
-    """Kalibr's intrinsics as a rollout of ours that kept every view."""
+def _as_rollout(
+    problem: Problem, observations: Observations, report: RunReport
+) -> tuple[Rollout, RunReport]:
+    """A rollout of ours that kept the views of Kalibr's: all of them if it does not say which."""
     n_views = problem.n_views
-    return Rollout(
-        theta=theta,
-        kept=np.arange(n_views),
-        poses=poses,
-        verdict=np.full(n_views, Verdict.KEPT, dtype=np.int64),
+    failed = Rollout(
+        theta=np.full(8, np.nan),
+        kept=np.arange(0),
+        poses=np.empty((0, 12)),
+        verdict=np.full(n_views, Verdict.LITTLE_INFORMATION, dtype=np.int64),
         gain_bits=np.full(n_views, np.nan),
         weights=problem.weights,
         information=np.full((8, 8), np.nan),
         restarts=0,
-        converged=True,
+        converged=False,
     )
+    theta = report.theta
+    if theta is None:
+        return failed, report
+    try:
+        poses = estimate_poses(problem, theta)
+    except PoseError as error:
+        failure = f"ended at intrinsics that fit no view ({error})"
+        return failed, replace(report, theta=None, failure=failure)
+    kept = np.arange(n_views)
+    if report.views is not None:
+        kept = np.flatnonzero(np.isin(observations.view_ids, report.views))
+        if len(kept) != len(report.views):
+            # Times that are not ours say how many there are, not which.
+            kept, report = np.arange(n_views), replace(report, views=None)
+    verdict = failed.verdict.copy()
+    verdict[kept] = Verdict.KEPT
+    rollout = replace(
+        failed, theta=theta, kept=kept, poses=poses[kept], verdict=verdict, converged=True
+    )
+    return rollout, report
 
 
-def _failed_rollout(problem: Problem) -> Rollout:
-    nowhere = np.full(8, np.nan)
-    nothing = _rollout(problem, nowhere, np.empty((0, 12)))
-    return replace(nothing, kept=np.arange(0), converged=False)
+def _in_kalibr_s_words(view: ViewReport) -> ViewReport:
+    return view if view.used else replace(view, reason=NOT_KEPT)
 
 
 def _warnings(answer: Calibration, reports: list[RunReport], name: str) -> list[str]:
@@ -351,20 +367,28 @@ def _warnings(answer: Calibration, reports: list[RunReport], name: str) -> list[
         k, failure = failed[0]
         warnings.append(
             f"{len(failed)} of {len(reports)} runs of Kalibr failed; run {k} {failure} "
-            f"(see {name}/rollout-{k:03d}/{LOG})"
+            f"(see {LOG} in {name})"
         )
     if answer.selected == "initialization":
+        if all(report.initialisation is None for report in reports):
+            warnings.append(
+                "that initialisation is influx_wrap's: this Kalibr did not print its own"
+            )
+        return warnings
+    assert isinstance(answer.selected, int)
+    chosen = reports[answer.selected]
+    if chosen.views is None:
+        warnings.append("this Kalibr did not say which views it kept: residuals are of all views")
+    if chosen.corners_removed:
         warnings.append(
-            "that initialisation is influx_wrap's: Kalibr does not write the result of its own"
+            f"Kalibr removed {chosen.corners_removed} corners and does not say which: residuals "
+            "are of all corners"
         )
-    else:
-        warnings.append("Kalibr does not say which views it kept: residuals are of all views")
     return warnings
 
 
-def _link(bag: Path, folder: Path) -> Path:
-    """The bag under a second name in ``folder``; a copy where that cannot be."""
-    path = folder / bag.name
+def _link(bag: Path, path: Path) -> Path:
+    """The bag under a second name; a copy where that cannot be."""
     try:
         try:
             os.link(bag, path)
@@ -373,19 +397,3 @@ def _link(bag: Path, folder: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from None
     return path
-
-
-def _printed(log: Path) -> str:
-    try:
-        return log.read_text(errors="replace")
-    except FileNotFoundError:
-        return ""
-
-
-def _last_words(log: Path) -> str:
-    """The last line of a log, in brackets, without the machine's folders."""
-    lines = [line.strip() for line in _printed(log).splitlines() if line.strip()]
-    if not lines:
-        return ""
-    folder = str(log.parent.parent.resolve())
-    return f" ({lines[-1].replace(folder, '')[:200].rstrip('.')})"

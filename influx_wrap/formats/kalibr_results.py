@@ -27,11 +27,14 @@ from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard, CircleGri
 from influx_wrap.model.words import size_text
 
 CAMCHAINS, RESULTS = "*camchain*.yaml", "*results-cam*.txt"
+POSES, ROLLOUTS = "*poses-cam0.csv", "*-rollouts.json"
 DECIMALS = 8
+CAMERA_TYPE = "<class 'aslam_cv.libaslam_cv_python.DistortedPinholeCameraGeometry'>"
 POSE_COLUMNS = (
-    *("#timestamp [ns]", "p_RS_R_x [m]", "p_RS_R_y [m]", "p_RS_R_z [m]"),
+    *("#timestamp", "p_RS_R_x [m]", "p_RS_R_y [m]", "p_RS_R_z [m]"),
     *("q_RS_w []", "q_RS_x []", "q_RS_y []", "q_RS_z []"),
 )
+"""Kalibr's header, which is wrong of the quaternion: see ``write_kalibr_poses``."""
 
 
 @dataclass(frozen=True)
@@ -84,44 +87,53 @@ class CameraResults:
     def lines(self) -> list[str]:
         """As they stand in the file."""
         values = self.intrinsics.array
-        error = f"{_bracketed(self.residual_mean_px)} +- {_bracketed(self.residual_std_px)}"
+        error = " +- ".join(
+            f"[{x:.6f}, {y:.6f}]" for x, y in (self.residual_mean_px, self.residual_std_px)
+        )
         return [
             f"cam0 ({self.topic}):",
-            "    type: pinhole-radtan",
-            f"    distortion: {_bracketed(values[4:])} +- {_bracketed(self.sigma[4:])}",
-            f"    projection: {_bracketed(values[:4])} +- {_bracketed(self.sigma[:4])}",
+            f"    type: {CAMERA_TYPE}",
+            f"    distortion: {_vector(values[4:])} +- {_vector(self.sigma[4:])}",
+            f"    projection: {_vector(values[:4])} +- {_vector(self.sigma[:4])}",
             f"    reprojection error: {error}",
-            *(f"    {name}: {value}" for name, value in self.remarks),
         ]
+
+    def remark_lines(self) -> list[str]:
+        """What Kalibr does not say."""
+        return [f"    {name}: {value}" for name, value in self.remarks]
 
 
 def write_results(path: Path, results: CameraResults, target: Target) -> None:
-    """Write ``<name>-results-cam.txt``."""
+    """Write ``<name>-results-cam.txt``, as Kalibr does; our own remarks come last."""
     rule = "===================="
-    camera = ["Calibration results", rule, "Camera-system parameters:", *results.lines()]
-    described = ["Target configuration", rule, *_target_lines(target)]
-    write_text(path, "\n".join([*camera, "", *described]) + "\n")
+    camera = ["Calibration results ", rule, "Camera-system parameters:", *results.lines()]
+    described = ["Target configuration", rule, "", *_target_lines(target)]
+    remarks = ["Remarks of influx_wrap", rule, *results.remark_lines()] if results.remarks else []
+    write_text(path, "\n".join([*camera, "", "", "", *described, "", *remarks]).rstrip() + "\n")
 
 
 def write_kalibr_poses(path: Path, times_ns: Sequence[int], poses: FloatArray) -> None:
     """Write where the camera was in the target's frame, from ``poses`` (V, 12).
 
-    Those take the target to the camera: a rotation matrix row by row, and a translation.
+    Those take the target to the camera: a rotation matrix row by row, and a translation. As in
+    Kalibr's files, the last four columns are x, y, z, w of the rotation from target to camera,
+    which is the conjugate of the camera's orientation, whatever the header says.
     """
     rotation = poses[:, :9].reshape(-1, 3, 3)
     position = -np.einsum("vji,vj->vi", rotation, poses[:, 9:])
-    quaternion = Rotation.from_matrix(np.swapaxes(rotation, 1, 2)).as_quat(canonical=True)
-    rows = [",".join(POSE_COLUMNS)]
-    for time_ns, where, (x, y, z, w) in zip(times_ns, position, quaternion, strict=True):
-        numbers = (*where.tolist(), w, x, y, z)
-        rows.append(",".join([str(time_ns), *(f"{value:.9f}" for value in numbers)]))
+    quaternion = Rotation.from_matrix(rotation).as_quat(canonical=True)
+    rows = [", ".join(POSE_COLUMNS)]
+    for row in np.argsort(times_ns, kind="stable").tolist():
+        numbers = (*position[row].tolist(), *quaternion[row].tolist())
+        rows.append(",".join([str(times_ns[row]), *(f"{value:.6f}" for value in numbers)]))
     write_text(path, "\n".join(rows) + "\n")
 
 
-def _bracketed(values: ArrayLike) -> str:
+def _vector(values: ArrayLike) -> str:
+    """As numpy prints it: without commas, at most eight decimals."""
     # Adding 0 takes the sign off a rounded-away -0.
     rounded = np.round(np.asarray(values, dtype=float), DECIMALS) + 0.0
-    return f"[{', '.join(f'{value:.{DECIMALS}f}' for value in rounded.tolist())}]"
+    return np.array2string(rounded, precision=DECIMALS, suppress_small=True)
 
 
 def _target_lines(target: Target) -> list[str]:
@@ -129,19 +141,28 @@ def _target_lines(target: Target) -> list[str]:
         case AprilGrid():
             return [
                 "  Type: aprilgrid",
-                "  Tags:",
+                "  Tags: ",
                 f"    Rows: {target.tag_rows}",
                 f"    Cols: {target.tag_cols}",
-                f"    Size: {target.tag_size_m:g} [m]",
-                f"    Spacing: {target.tag_size_m * target.tag_spacing:g} [m]",
+                f"    Size: {target.tag_size_m} [m]",
+                f"    Spacing {target.tag_size_m * target.tag_spacing} [m]",
             ]
         case Checkerboard():
+            sides = (
+                ("Rows", target.rows, target.row_spacing_m),
+                ("Cols", target.cols, target.col_spacing_m),
+            )
             return [
                 "  Type: checkerboard",
-                "  Inner corners:",
-                f"    Rows: {target.rows}",
-                f"    Cols: {target.cols}",
-                f"    Spacing: {target.row_spacing_m:g} x {target.col_spacing_m:g} [m]",
+                *(
+                    line
+                    for name, count, distance_m in sides
+                    for line in (
+                        f"  {name}",
+                        f"    Count: {count}",
+                        f"    Distance: {distance_m} [m]",
+                    )
+                ),
             ]
         case Charuco():
             return [
@@ -153,15 +174,9 @@ def _target_lines(target: Target) -> list[str]:
                 f"  Markers: {target.dictionary}, {target.marker_size_m:g} [m]",
             ]
         case CircleGrid():
-            return [
-                f"  Type: circlegrid{', asymmetric' if target.asymmetric else ''}",
-                "  Circles:",
-                f"    Rows: {target.rows}",
-                f"    Cols: {target.cols}",
-                f"    Spacing: {target.spacing_m:g} [m]",
-            ]
+            return ["  Type: circlegrid"]
         case _:
-            return ["  Type: pointcloud", f"  Points: {len(target.points)}"]
+            return ["  Type: pointcloud"]
 
 
 def read_camchain(path: Path, image_size: tuple[int, int]) -> Intrinsics:

@@ -10,6 +10,7 @@ Pictures come one at a time and grey, as calibration wants them: 8 bits stay ``u
 
 from __future__ import annotations
 
+import struct
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -53,6 +54,8 @@ _TO_GREY: dict[str, tuple[str, int, int | None]] = {
 }
 """Encodings: type of a sample, samples per pixel, OpenCV's conversion."""
 
+STAMP_OFFSET = 4
+
 
 class DamagedBag(InputError):
     """A bag cannot be read, or not to its end."""
@@ -67,13 +70,23 @@ class DamagedBag(InputError):
 
 @dataclass(frozen=True)
 class BagPicture:
-    """A message with a picture, decoded when it is asked for."""
+    """A message with a picture, decoded when it is asked for; ``time_ns`` is when it came."""
 
     time_ns: int
     where: str
     raw: bytes
     msgtype: str
     is_ros1: bool
+
+    @property
+    def stamp_ns(self) -> int:
+        """When the picture was taken, by its header; when it came, if that does not say."""
+        # In both versions of ROS the stamp stands behind the first four bytes.
+        if len(self.raw) < STAMP_OFFSET + 8:
+            return self.time_ns
+        order = ">" if not self.is_ros1 and self.raw[1] == 0 else "<"
+        seconds, nanoseconds = struct.unpack_from(f"{order}II", self.raw, STAMP_OFFSET)
+        return int(seconds * 10**9 + nanoseconds) or self.time_ns
 
     def grey(self) -> Picture:
         """(H, W), 8 or 16 bits."""

@@ -2,7 +2,8 @@
 
 A bag is read from its beginning each time, since its pictures have no numbers of their own;
 only those that are wanted are decoded. Which are wanted can be limited as Kalibr does:
-to a span of seconds from the topic's first picture on, and to so many pictures per second.
+to a span of seconds from the topic's first picture on, and to so many pictures per second, by the
+times in the pictures' headers.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class BagFrames(FrameSource):
         self.image_size = (picture.shape[1], picture.shape[0])
 
     def times_ns(self) -> list[int]:
-        """When each frame was recorded."""
-        return [picture.time_ns for picture in self._wanted()]
+        """When each frame was taken, by its header."""
+        return [picture.stamp_ns for picture in self._wanted()]
 
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
         index = 0
@@ -60,7 +61,7 @@ class BagFrames(FrameSource):
             for message in self._wanted():
                 if index >= start:
                     picture = message.grey()
-                    self._check_size(index, "", (picture.shape[1], picture.shape[0]))
+                    self._check_size(index, (picture.shape[1], picture.shape[0]))
                     yield index, picture
                 index += 1
         except DamagedBag as error:
@@ -72,11 +73,9 @@ class BagFrames(FrameSource):
         first_ns: int | None = None
         last_s = float("-inf")
         for picture in self._topic.pictures():
-            first_ns = picture.time_ns if first_ns is None else first_ns
-            time_s = (picture.time_ns - first_ns) / 1e9
-            if time_s > end_s:
-                return
-            if time_s >= begin_s and time_s - last_s >= period_s:
+            first_ns = picture.stamp_ns if first_ns is None else first_ns
+            time_s = (picture.stamp_ns - first_ns) / 1e9
+            if begin_s <= time_s <= end_s and time_s - last_s >= period_s:
                 last_s = time_s
                 yield picture
 

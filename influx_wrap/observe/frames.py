@@ -39,11 +39,13 @@ class TruncatedInput(InputError):
     """A recording ended early; its first ``n_read`` frames are good."""
 
     def __init__(self, path: Path, n_read: int, problem: str) -> None:
-        readable = f"frames 0 to {n_read - 1} are readable" if n_read else "no frame is readable"
-        super().__init__(
-            f"{path}: {readable}, then {problem}. "
-            "Copy the recording again, or go on with the readable part."
-        )
+        said = f"{path}: no frame is readable: {problem}. Copy the recording again."
+        if n_read:
+            said = (
+                f"{path}: frames 0 to {n_read - 1} are readable, then {problem}. Copy the "
+                "recording again, or go on with the readable part."
+            )
+        super().__init__(said)
         self.n_read = n_read
         self.problem = problem
 
@@ -65,6 +67,7 @@ class FrameSource(ABC):
     image_size  (width, height) in pixels
     n_frames    number of frames the recording claims to have; None if it does not say
     fps         frames per second; None if it does not say
+    seconds     its length, if it says how long it is and not how many frames it has
     colour      True if pictures are (H, W, 3) ``uint8``, OpenCV's order; else (H, W), grey
     unread      files beside the frames that look like pictures, and why they are not among them
     """
@@ -73,6 +76,7 @@ class FrameSource(ABC):
     image_size: tuple[int, int]
     n_frames: int | None
     fps: float | None = None
+    seconds: float | None = None
     colour: bool = False
     unread: Mapping[str, str] = MappingProxyType({})
 
@@ -128,9 +132,9 @@ class FrameSource(ABC):
         """(index, picture) of all frames from ``start`` on; those from ``stop`` on need not be
         there, nor be without fault."""
 
-    def _check_size(self, index: int, name: str, size: tuple[int, int]) -> None:
+    def _check_size(self, index: int, size: tuple[int, int]) -> None:
         if size != self.image_size:
             raise InputError(
-                f"{self.path}, frame {index}{name} has {size_text(size)} pixels, the others "
+                f"{self.path}, {self.name(index)} has {size_text(size)} pixels, the others "
                 f"{size_text(self.image_size)}: a recording needs one size."
             )

@@ -65,6 +65,10 @@ class Frames:
         self.unusable: list[int] = []
         self._separate = separate
 
+    def name(self, index: int) -> str:
+        """What to call a frame in a message."""
+        return self._source.name(index)
+
     def __iter__(self) -> Iterator[tuple[int, Picture]]:
         try:
             if not self._separate:
@@ -137,7 +141,7 @@ class Journal:
         for (index, _), found in results:
             if isinstance(found, WorkerDied):
                 raise InputError(
-                    f"{frames.path}, frame {index}: the process that looked at it ended "
+                    f"{frames.path}, {frames.name(index)}: the process that looked at it ended "
                     f"(exit code {found.exitcode}). It may have run out of memory: run the same "
                     "command again with fewer --jobs."
                 )

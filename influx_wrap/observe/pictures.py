@@ -168,7 +168,7 @@ class _Arrays(FrameSource):
         height, width = self._pictures[0].shape
         self.image_size = (width, height)
         for index, picture in enumerate(self._pictures):
-            self._check_size(index, "", (picture.shape[1], picture.shape[0]))
+            self._check_size(index, (picture.shape[1], picture.shape[0]))
 
     def name(self, index: int) -> str:
         return f"picture {index}"

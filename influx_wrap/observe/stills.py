@@ -63,8 +63,7 @@ class Stills(FrameSource):
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
         last = len(self._files) if stop is None else min(stop, len(self._files))
         for index, picture in _read_ahead(self._read, range(start, last)):
-            name = f" ({self._files[index].name})"
-            self._check_size(index, name, (picture.shape[1], picture.shape[0]))
+            self._check_size(index, (picture.shape[1], picture.shape[0]))
             yield index, picture
 
     def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:

@@ -36,9 +36,10 @@ class VideoFile(FrameSource):
         self.path = path
         self.colour = colour
         self._is_strict = True
-        with self._opened() as (_, stream):
+        with self._opened() as (container, stream):
             self.image_size = (stream.width, stream.height)
             self.n_frames = stream.frames or None
+            self.seconds = None if stream.frames else _promised_seconds(container, stream)
             rate = stream.average_rate or stream.guessed_rate
             self.fps = float(rate) if rate else None
             if colour and _is_grey(stream.format):
@@ -89,7 +90,7 @@ class VideoFile(FrameSource):
                 progress.skip(first.index)
             for frame in self._decoded(container, stream, progress, start):
                 index = progress.n_frames
-                self._check_size(index, "", (frame.width, frame.height))
+                self._check_size(index, (frame.width, frame.height))
                 if index >= start:
                     yield index, picture(frame)
                 progress.n_frames += 1

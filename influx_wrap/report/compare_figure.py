@@ -24,6 +24,7 @@ from influx_wrap.report.style import DASHES, ERROR_RAMP, SERIES, new_figure, sty
 SCALE_PERCENT = (1e-3, 10.0)
 RECIPE_ORDER = ("influx", "stock", "batch", "paper")
 LINES = dict(zip(RECIPE_ORDER, zip(SERIES, DASHES, strict=True), strict=True))
+LINES["kalibr"] = ("#444444", "-")
 
 
 @styled

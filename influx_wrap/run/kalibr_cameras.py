@@ -40,6 +40,9 @@ from influx_wrap.report.kalibr_report import write_kalibr_report
 from influx_wrap.run.kalibr_corners import KalibrPictures, detect_all
 
 BAG_SUFFIXES = (".bag", ".db3", ".mcap")
+CORNER_FILES_STEM = "calib"
+"""What the InFlux build names results of corner files, in the current folder."""
+VIEW_NS = 1_000_000_000
 InitMode: TypeAlias = Literal["default", "run_twice", "fixed_point", "override"]
 
 
@@ -66,6 +69,7 @@ class KalibrSettings:
     mi_tol: float
     min_views_outlier: int
     remove_outliers: bool
+    filter_at_end: bool
     shuffle: bool
     init_mode: InitMode
     init: tuple[float, ...] | None
@@ -122,7 +126,9 @@ def calibrate_cameras(
     write_results(files.results, results, board)
     write_kalibr_report(files.report, observations, calibration, poses, topic)
     if export_poses:
-        write_kalibr_poses(files.poses, times_ns, poses)
+        kept = np.array([view.used for view in calibration.views])
+        times = [time_ns for time_ns, used in zip(times_ns, kept, strict=True) if used]
+        write_kalibr_poses(files.poses, times, calibration.poses[kept])
     return CamerasResult(calibration, results, tuple(paths))
 
 
@@ -134,6 +140,7 @@ def _recipe(settings: KalibrSettings) -> tuple[Recipe, float | None]:
         information_gain_bits=settings.mi_tol,
         min_views_outlier=settings.min_views_outlier,
         remove_outliers=settings.remove_outliers,
+        filter_at_end=settings.filter_at_end,
     )
     focal_px = settings.focal_px
     if settings.init is not None:
@@ -153,12 +160,14 @@ def _orders(settings: KalibrSettings, recipe: Recipe) -> Orders | None:
     if settings.init_mode not in ("run_twice", "override"):
         return None
 
-    def begun_elsewhere(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
+    def begun_elsewhere(
+        problem: Problem, theta: FloatArray, poses: FloatArray
+    ) -> tuple[FloatArray, list[Rollout]]:
         if settings.init is None:
             start = adjust(problem, theta, poses, stop=KALIBR_STOP).theta
         else:
             start = np.array(settings.init)
-        return run_rollouts(
+        return start, run_rollouts(
             problem,
             start,
             estimate_poses(problem, start),
@@ -172,13 +181,13 @@ def _orders(settings: KalibrSettings, recipe: Recipe) -> Orders | None:
 
 
 def _files(source: KalibrPictures | CornerFiles, report_dir: Path | None) -> KalibrFiles:
-    """Beside what is calibrated, or in ``report_dir``."""
-    is_corners = isinstance(source, CornerFiles)
-    path = source.coords if isinstance(source, CornerFiles) else source.path
-    # A folder may be given as . or .., which is no name for a file.
-    path = path.resolve() if path.name in ("", "..") else path
-    suffixes = (".csv",) if is_corners else BAG_SUFFIXES
-    stem = path.with_suffix("") if path.suffix in suffixes else path
+    """Beside what is calibrated, or in ``report_dir``; corner files have a name for theirs."""
+    if isinstance(source, CornerFiles):
+        stem = Path(CORNER_FILES_STEM)
+    else:
+        # A folder may be given as . or .., which is no name for a file.
+        path = source.path.resolve() if source.path.name in ("", "..") else source.path
+        stem = path.with_suffix("") if path.suffix in BAG_SUFFIXES else path
     if report_dir is None:
         return KalibrFiles(stem)
     make_folder(report_dir)
@@ -188,10 +197,10 @@ def _files(source: KalibrPictures | CornerFiles, report_dir: Path | None) -> Kal
 def _views(
     source: KalibrPictures | CornerFiles, target: Target, with_times: bool, watch: Watch
 ) -> tuple[Observations, list[int]]:
-    """Observations, and when each view was (its number where times are not known)."""
+    """Observations, and when each view was in ns (the second of its number if nobody knows)."""
     if isinstance(source, CornerFiles):
         observations = read_observations(source.coords, source.successes, target, source.image_size)
-        return observations, observations.view_ids.tolist()
+        return observations, [VIEW_NS * view for view in observations.view_ids.tolist()]
     frames = source.open()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -203,7 +212,7 @@ def _views(
     if isinstance(frames, BagFrames) and with_times:
         times_ns = frames.times_ns()
         return observations, [times_ns[view] for view in views]
-    return observations, views
+    return observations, [VIEW_NS * view for view in views]
 
 
 def _verdict(calibration: Calibration) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ import pytest
 from influx_wrap.formats.experiment import read_experiment
 from tests.cli.conftest import Invoke, assert_mistake, command_line
 from tests.cli.test_calibrate import LENS, inputs
-from tests.engines.standin import UPSTREAM_HELP, install
+from tests.engines.standin import FORK_HELP, UPSTREAM_HELP, install
 
 SIZE = (3424, 2202)
 KALIBR = ("--engine", "kalibr", "--rollouts", 3, "--jobs", 2)
@@ -44,7 +44,7 @@ def test_calibrate(invoke: Invoke, simulated: Path, tmp_path: Path, stand_in: An
     failures = [run["failure"] for run in record["engine"]["runs"]]
     assert [bool(failure) for failure in failures] == [False, True, False]
     assert "1 of 3 runs of Kalibr failed" in record["warnings"][0]
-    assert set(record["provenance"]["engine"]) == {"name", "command"}
+    assert set(record["provenance"]["engine"]) == {"name", "kind", "version", "command"}
     assert str(tmp_path) not in out.read_text()
     assert (tmp_path / "result-kalibr" / "rollout-001" / "kalibr.log").exists()
 
@@ -110,7 +110,9 @@ def test_mistakes(
         return invoke("run", "canon17", "--data", simulated, *out, *options)
 
     assert_mistake(mistake("--image", "x"), "--image is for --engine kalibr")
-    assert_mistake(mistake("--engine", "kalibr"), "takes no corners", "--bag")
+    assert_mistake(mistake("--engine", "kalibr"), "initialise=single")
+    without_pictures = invoke("run", "canon17", *out, "--engine", "kalibr")
+    assert_mistake(without_pictures, "takes no corners", "--bag", "--data")
     assert_mistake(mistake("--engine", "kalibr", "--recipe", "batch"), "one by one")
     assert_mistake(mistake("--engine", "kalibr", "--timeout-s", 0), "not above 0")
     scheduler = ("--scheduler", "tcp://127.0.0.1:1")
@@ -120,3 +122,19 @@ def test_mistakes(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert_mistake(mistake("--engine", "kalibr"), "not on the PATH")
     assert not (tmp_path / "run").exists()
+
+
+def test_compare(invoke: Invoke, tmp_path: Path, stand_in: Any) -> None:
+    """A Kalibr beside our recipes, on the same corners: intrinsics, views and time."""
+    stand_in(help=FORK_HELP, kept=[0])
+    command = ("compare", "canon17", "--cells", "z0f9", "--rollouts", 2, "--jobs", 1)
+    result = invoke(*command, "--engine", "kalibr", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.stdout.splitlines()]
+    (kalibr,) = [row for row in rows if row[:1] == ["kalibr"] and row[6:7] == ["of"]]
+    assert kalibr[5:8] == ["1", "of", "1"]
+    assert float(kalibr[8]) >= 0
+    record = json.loads((tmp_path / "run/kalibr/cells/z0f9/result.json").read_text())
+    assert record["engine"]["kind"] == "fork"
+    assert (tmp_path / "run/kalibr-runs/z0f9/rollouts/calib-rollouts.json").exists()
+    assert "kalibr" in json.loads((tmp_path / "run/summary.json").read_text())["recipes"]

@@ -266,14 +266,47 @@ def socket(configuration: None, tmp_path: Path) -> Iterator[str]:
         process.wait()
 
 
+# Our own command without the sentence by which it says that it is no Kalibr.
+SECRETIVE = f"""
+FROM {IMAGE}
+USER 0
+RUN own=$(command -v kalibr_calibrate_cameras) && mv "$own" "$own.own" && \\
+    printf '#!/bin/sh\\n"%s.own" "$@" | grep -v "own command of that name"\\n' "$own" > "$own" && \\
+    chmod 755 "$own"
+"""
+
+
+@pytest.fixture
+def kalibr_image(configuration: None, tmp_path: Path) -> Iterator[str]:
+    """The name of an image that passes for one with a Kalibr."""
+    name = "localhost/influx_wrap:kalibr"
+    file = tmp_path / "Dockerfile"
+    file.write_text(SECRETIVE)
+    execute("podman", "build", "--network", "none", "--file", file, "--tag", name, tmp_path)
+    yield name
+    execute("podman", "rmi", "--force", name)
+
+
+def test_it_is_no_kalibr(socket: str, data: Path, tmp_path: Path) -> None:
+    arguments = [str(word) for word in calibrate_arguments(data / CELL, tmp_path)]
+    done = subprocess.run(
+        [CALIB, *arguments, "--engine", "kalibr", "--image", IMAGE],
+        env={**os.environ, "DOCKER_HOST": socket},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "is influx_wrap's own imitation, not a Kalibr" in done.stderr
+
+
 def test_it_is_driven_as_a_kalibr_is_and_one_run_is_killed(
-    socket: str, data: Path, tmp_path: Path
+    socket: str, kalibr_image: str, data: Path, tmp_path: Path
 ) -> None:
     ours = ["podman", "ps", "--quiet", "--filter", "label=influx_wrap.folder"]
     arguments = [str(word) for word in calibrate_arguments(data / CELL, tmp_path)]
-    command = [CALIB, *arguments, "--engine", "kalibr", "--image", IMAGE, "--rollouts", "8"]
+    command = [CALIB, *arguments, "--engine", "kalibr", "--image", kalibr_image]
     process = subprocess.Popen(
-        [*command, "--jobs", "2"],
+        [*command, "--rollouts", "8", "--jobs", "2"],
         env={**os.environ, "DOCKER_HOST": socket},
         stderr=subprocess.PIPE,
         text=True,

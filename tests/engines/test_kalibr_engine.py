@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -17,16 +18,20 @@ from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.engines.kalibr import LocalKalibr
 from influx_wrap.engines.kalibr_engine import KalibrEngine
+from influx_wrap.engines.kalibr_runs import ANSWERS
 from influx_wrap.errors import InputError
 from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.formats.rosbag import image_topic
 from influx_wrap.model.target import PointCloud
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, board_scene
-from tests.engines.standin import UPSTREAM_HELP, install
+from tests.engines.standin import FORK_HELP, UPSTREAM_HELP, install
 
 SCENE = board_scene(3, 12)
 INFLUX = replace(RECIPES["influx"], rollouts=6)
 FOCAL_PX = 1080.5
-ALL_VIEWS = "Kalibr does not say which views it kept: residuals are of all views"
+ALL_VIEWS = "this Kalibr did not say which views it kept: residuals are of all views"
+KEPT = [0, 2, 3, 4, 6, 7, 8, 11]
+REMOVED = "Kalibr removed 2 corners and does not say which: residuals are of all corners"
 
 
 @pytest.fixture
@@ -86,7 +91,7 @@ def test_what_it_is_asked(engine: Any, tmp_path: Path, monkeypatch: pytest.Monke
     told = asked(tmp_path, 3)
     assert told["arguments"] == [
         *("--target", f"{folder}/target.yaml", "--models", "pinhole-radtan"),
-        *("--topics", "/cam0/image_raw", "--dont-show-report"),
+        *("--topics", "/cam0/image_raw", "--dont-show-report", "--export-poses"),
         *("--detection-coords", f"{folder}/coords_2d.csv"),
         *("--detection-successes", f"{folder}/successes.csv"),
         *("--image-width", "1280", "--image-height", "960"),
@@ -128,10 +133,15 @@ def test_a_recipe_becomes_options(
 def test_bad_runs_cost_only_themselves(engine: Any, tmp_path: Path) -> None:
     values = CAMERA.array.tolist()
     misdeeds = ("crash", "kill", "hang", "nothing", "rubbish", "abort", [-5.0, *values[1:]])
-    behaviours = {str(7000 + k): misdeed for k, misdeed in enumerate((*misdeeds, values[:7]))}
-    answer = run(engine(timeout_s=1.0, by_seed=behaviours), replace(INFLUX, rollouts=10))
+    misdeeds = (*misdeeds, values[:7], "diverge")
+    behaviours = {str(7000 + k): misdeed for k, misdeed in enumerate(misdeeds)}
+    answer = run(engine(timeout_s=1.0, by_seed=behaviours), replace(INFLUX, rollouts=11))
     failures = [run["failure"] for run in answer.engine["runs"]]
-    assert failures[8:] == [None, None]
+    assert failures[9:] == [None, None]
+    assert failures[8].startswith(
+        "ended well but left no camchain: its optimisation diverged three times (Max. attemps"
+    )
+    assert answer.engine["runs"][8]["restarts"] == 2
     assert failures[0] == "ended with exit code 1 (Initialization of focal length failed)"
     assert failures[1].startswith("was killed, from outside or because memory ran out")
     assert failures[2] == "did not end within 1 s (seed 7002)"
@@ -140,12 +150,12 @@ def test_bad_runs_cost_only_themselves(engine: Any, tmp_path: Path) -> None:
     assert failures[5].startswith("was ended by signal 6")
     assert "a focal length must be positive" in failures[6]
     assert "distortion_coeffs must have 4 numbers, got 3" in failures[7]
-    assert answer.selected in (8, 9)
+    assert answer.selected in (9, 10)
     assert answer.rollouts[0].intrinsics is None
     warning, about_views = answer.warnings
     assert about_views == ALL_VIEWS
-    assert warning.startswith("8 of 10 runs of Kalibr failed; run 0 ended with exit code 1")
-    assert "z0f0/rollout-000/kalibr.log" in warning
+    assert warning.startswith("9 of 11 runs of Kalibr failed; run 0 ended with exit code 1")
+    assert "kalibr.log in z0f0" in warning
     log = tmp_path / "runs" / "z0f0" / "rollout-000" / "kalibr.log"
     assert "focal length failed" in log.read_text()
     with pytest.raises(ProcessLookupError):
@@ -227,7 +237,7 @@ def test_interrupted(engine: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "runs/z0f0/rollout-005").exists()
 
 
-def test_our_own_command_as_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_command_is_no_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "kalibr_calibrate_cameras"
@@ -235,14 +245,88 @@ def test_our_own_command_as_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     script.write_text(f"#!{sys.executable}\nfrom {module} import main\nmain()\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    recipe = replace(INFLUX, rollouts=1)
-    answer = run(KalibrEngine(LocalKalibr(), tmp_path / "runs"), recipe)
-    alone = calibrate(SCENE.observations, recipe, focal_px=FOCAL_PX, seed=7000)
-    assert answer.engine["runs"][0]["failure"] is None
-    # Corners travel with nine decimals.
-    np.testing.assert_allclose(
-        answer.intrinsics.array, alone.intrinsics.array, rtol=1e-6, atol=1e-8
-    )
+    with pytest.raises(InputError, match=r"own imitation, not a Kalibr: put the folder of a real"):
+        run(KalibrEngine(LocalKalibr(), tmp_path / "runs"))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_it_prints_is_in_the_result(engine: Any) -> None:
+    answer = run(engine(kept=KEPT))
+    assert [view.view for view in answer.views if view.used] == KEPT
+    assert {view.reason for view in answer.views if not view.used} == {"Kalibr did not keep it"}
+    assert answer.warnings == (REMOVED,)
+    told = answer.rollouts[0]
+    assert (told.views_used, told.corners_removed, told.restarts) == (len(KEPT), 2, 0)
+    assert answer.n_corners_removed == 2
+    begun = answer.stages["initialisation"]
+    assert (begun.fx, begun.k1) == (1000.5, CAMERA.k1)
+    run_0 = answer.as_dict()["engine"]["runs"][0]
+    assert run_0["initialisation"]["fx"] == 1000.5
+    assert run_0["views_used"] == len(KEPT)
+
+
+def test_fallback_is_kalibr_s_own_initialisation(engine: Any) -> None:
+    off_centre = replace(CAMERA, cx=CAMERA.cx + 40).array
+    behaviours = {str(seed): off_centre.tolist() for seed in range(7000, 7006)}
+    answer = run(engine(by_seed=behaviours, kept=KEPT))
+    assert answer.selected == "initialization"
+    assert answer.intrinsics.fx == 1000.5
+    assert not [text for text in answer.warnings if "influx_wrap's" in text]
+
+
+def test_views_of_other_times(engine: Any) -> None:
+    """Times that are not ours say how many views there are, not which."""
+    answer = run(engine(kept=[100, 101, 102]))
+    assert answer.rollouts[0].views_used == 3
+    assert len(answer.views_used) == 12
+    assert ALL_VIEWS in answer.warnings
+
+
+class TestFork:
+    """Our fork: all rollouts in one start."""
+
+    def test_answer(self, engine: Any, tmp_path: Path) -> None:
+        progress: list[tuple[int, int | None]] = []
+        kalibr = engine(help=FORK_HELP, help_code=0, kept=KEPT, by_seed={"7001": "was killed"})
+        answer = kalibr.calibrate(
+            SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7,
+            progress=lambda *done: progress.append(done),
+        )  # fmt: skip
+        assert progress[-1] == (6, 6)
+        folder = tmp_path / "runs/z0f0"
+        told = json.loads((folder / "rollouts/asked.json").read_text())
+        assert told["focal"] == "1080.5"
+        assert told["arguments"] == [
+            *("--target", f"{folder}/target.yaml", "--models", "pinhole-radtan"),
+            *("--topics", "/cam0/image_raw", "--dont-show-report"),
+            *("--detection-coords", f"{folder}/coords_2d.csv"),
+            *("--detection-successes", f"{folder}/successes.csv"),
+            *("--image-width", "1280", "--image-height", "960"),
+            *("--report-dir", f"{folder}/rollouts", "--init-mode", "fixed_point"),
+            *("--rollouts", "6", "--rollout-jobs", "2", "--rollout-timeout", "60"),
+            *("--seed", "7", "--fallback-percent", "2.0"),
+        ]
+        assert not list(folder.glob("rollout-*"))
+        assert [one["seed"] for one in answer.engine["runs"]] == list(range(7000, 7006))
+        assert answer.engine["runs"][1]["failure"] == "was killed"
+        assert answer.rollouts[1].intrinsics is None
+        assert [view.view for view in answer.views_used] == KEPT
+        assert answer.stages["initialisation"].fx == 1000.5
+        sigma = answer.engine["runs"][0]["sigma"]
+        assert (sigma["fx"], sigma["p2"]) == (1.0, 0.4)
+        assert answer.engine["version"] == "influx_wrap patches, series 1, for Kalibr 1f60227442d2"
+        assert kalibr.provenance()["engine"]["kind"] == "fork"
+        json.dumps(answer.as_dict(), allow_nan=False)
+
+    def test_refused_input(self, engine: Any) -> None:
+        kalibr = engine(help=FORK_HELP, by_seed={"all": "crash"})
+        with pytest.raises(CalibrationError, match=r"exit code 2 .Error: coords_2d.csv is empty"):
+            run(kalibr)
+
+    def test_no_rollout_works(self, engine: Any) -> None:
+        failing = {str(seed): "ended with exit code 1" for seed in range(7000, 7006)}
+        with pytest.raises(CalibrationError, match="no run of 6 gave a result; run 0 ended with"):
+            run(engine(help=FORK_HELP, by_seed=failing))
 
 
 class TestUpstream:
@@ -261,13 +345,29 @@ class TestUpstream:
         assert [run["failure"] for run in answer.engine["runs"]] == [None, None]
         told = asked(tmp_path, 1)
         report = tmp_path / "runs/z0f0/rollout-001"
-        assert told["arguments"][-2:] == ["--bag", str(report / "film.bag")]
+        assert told["arguments"][-2:] == ["--bag", str(report / "pictures.bag")]
         assert "--detection-coords" not in told["arguments"]
-        assert told["typed"] == "1080.5\n"
+        # At the start and at every restart.
+        assert told["typed"].split() == ["1080.5"] * ANSWERS
         assert told["environment"]["KALIBR_MANUAL_FOCAL_LENGTH_INIT"] == "1"
-        assert (report / "film-camchain.yaml").exists()
-        assert not (report / "film.bag").exists()
+        assert (report / "pictures-camchain.yaml").exists()
+        assert not (report / "pictures.bag").exists()
         assert bag.read_text() == "pictures"
+
+    def test_pictures_of_a_recording(self, engine: Any, tmp_path: Path) -> None:
+        """A bag is made of the views' pictures, and its times are the views' numbers."""
+        folder = tmp_path / "recordings" / "z0f0"
+        (folder / "frames").mkdir(parents=True)
+        for number in range(12):
+            picture = np.full((IMAGE_SIZE[1], IMAGE_SIZE[0]), number, np.uint8)
+            cv2.imwrite(str(folder / "frames" / f"{number:03d}.png"), picture)
+        (folder / "recording.yaml").write_text("footage: frames\n")
+        kalibr = replace(engine(help=UPSTREAM_HELP, kept=KEPT), recordings=tmp_path / "recordings")
+        answer = run(kalibr, self.RECIPE)
+        assert [view.view for view in answer.views_used] == KEPT
+        topic = image_topic(tmp_path / "runs/z0f0/pictures.bag", "/cam0/image_raw")
+        seen = [(one.time_ns, int(one.grey().max())) for one in topic.pictures()]
+        assert seen == [((n + 1) * 10**9, n) for n in range(12)]
 
     def test_refusals(self, engine: Any, bag: Path) -> None:
         with pytest.raises(InputError, match=r"takes no corners.*--bag"):
@@ -294,6 +394,21 @@ def test_another_kalibr_is_another_provenance(engine: Any, tmp_path: Path) -> No
     with (tmp_path / "bin" / "kalibr_calibrate_cameras").open("a") as script:
         script.write("# newer\n")
     assert kalibr.provenance() != before
+
+
+def test_a_workspace_s_command_is_known_by_its_sources(tmp_path: Path) -> None:
+    source = tmp_path / "src" / "kalibr_calibrate_cameras"
+    module = tmp_path / "src" / "kalibr_common" / "TargetExtractor.py"
+    relay = tmp_path / "kalibr_calibrate_cameras"
+    module.parent.mkdir(parents=True)
+    for path, text in ((source, "main()"), (module, "x = 1"), (relay, f"script = '{source}'")):
+        path.write_text(text)
+        path.chmod(0o755)
+    before = LocalKalibr(relay).identity()
+    module.write_text("x = 2")
+    assert LocalKalibr(relay).identity() != before
+    with pytest.raises(InputError, match="neither a command nor a folder"):
+        LocalKalibr(tmp_path / "nothing")
 
 
 def test_no_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,22 @@ def test_seconds_and_frequency(bag: Path) -> None:
         BagFrames(bag, TOPIC, from_to_s=(3, 4))
 
 
+@pytest.mark.parametrize("kind", ["ros1", "sqlite3"])
+def test_times_are_those_of_the_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: rosbag.Kind
+) -> None:
+    """As Kalibr counts them; recorded were these pictures at another pace."""
+    writer = rosbag.Writer1 if kind == "ros1" else rosbag.Writer2
+    write = writer.write
+    monkeypatch.setattr(writer, "write", lambda bag, to, at, data: write(bag, to, 3 * at, data))
+    path = tmp_path / ("y.bag" if kind == "ros1" else "y")
+    times = [5_000_000_000 + PERIOD_NS * index for index in range(N)]
+    write_bag(path, kind, ((TOPIC, time, grey(i)) for i, time in enumerate(times)))
+    source = BagFrames(path, TOPIC, from_to_s=(0.5, 1.2))
+    assert [value for _, value in values(source)] == list(range(5, 13))
+    assert source.times_ns()[0] == 5_500_000_000
+
+
 def test_damage_in_the_middle(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = BagFrames(bag, TOPIC)
     whole = rosbag.Reader1.messages

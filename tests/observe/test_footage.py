@@ -209,7 +209,7 @@ def test_deaths_and_faults_of_workers(tmp_path: Path, monkeypatch: pytest.Monkey
         return parallel
 
     monkeypatch.setattr(footage, "parallel", answers(WorkerDied(-9)))
-    with pytest.raises(InputError, match=r"frame 0: .*exit code -9.*--jobs"):
+    with pytest.raises(InputError, match=r"0.png: .*exit code -9.*--jobs"):
         run(folder, tmp_path / "out")
     monkeypatch.setattr(footage, "parallel", answers(ZeroDivisionError("by zero")))
     with pytest.raises(ZeroDivisionError, match="by zero"):

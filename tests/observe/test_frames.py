@@ -168,7 +168,7 @@ def test_faults_of_folders(tmp_path):
         open_frames(tmp_path)
     for i, width in enumerate((30, 30, 31)):
         cv2.imwrite(str(tmp_path / f"{i}.png"), np.zeros((20, width), np.uint8))
-    with pytest.raises(InputError, match=r"frame 2 \(2.png\) has 31 x 20"):
+    with pytest.raises(InputError, match=r", 2.png has 31 x 20"):
         list(open_frames(tmp_path).frames())
     for name in ("1.png", "1.jpg"):
         (tmp_path / "1.png").unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.engines.kalibr_kind import IMITATION
 from influx_wrap.errors import InputError
 
 MODEL = "pinhole-radtan"
@@ -29,7 +30,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=name,
             description=textwrap.fill(description, HELP_COLUMNS, break_on_hyphens=False),
-            epilog=f"Example:\n  {example}",
+            epilog=f"Example:\n  {example}\n\n{IMITATION}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         # By itself argparse takes -1e-3 for an option.

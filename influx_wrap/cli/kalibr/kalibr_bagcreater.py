@@ -12,6 +12,7 @@ from influx_wrap.formats.rosbag import Kind
 from influx_wrap.run.kalibr_bag import find_cameras, make_bag
 
 NAME = "kalibr_bagcreater"
+BAG = "output.bag"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,9 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output-bag",
         type=Path,
-        required=True,
+        default=Path(BAG),
         metavar="BAG",
-        help="a .bag file, or with --ros2 a folder; it must not exist yet",
+        help=f"a .bag file, or with --ros2 a folder; it must not exist yet ({BAG})",
     )
     parser.add_argument(
         "--ros2",

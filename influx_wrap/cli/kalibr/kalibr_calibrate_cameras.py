@@ -36,8 +36,7 @@ IGNORED = {
     "--show-extraction": "no windows are opened",
     "--plot": "no windows are opened; the report has the figures",
     "--plot-outliers": "no windows are opened; the report marks the corners left out",
-    "--no-final-filtering": "outlying corners are looked for once more at the end; "
-    "--no-outliers-removal leaves all of that out",
+    "--qr-tol": "Kalibr does not use it either",
 }
 """Options without effect, and why."""
 
@@ -95,6 +94,9 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-shuffle", action="store_true", help="take the views as they come")
     parser.add_argument("--no-outliers-removal", action="store_true", help="keep every corner")
     parser.add_argument(
+        "--no-final-filtering", action="store_true", help="look for no more of them at the end"
+    )
+    parser.add_argument(
         "--min-views-outlier",
         type=count,
         default=20,
@@ -129,7 +131,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="say what became of each view")
     parser.add_argument("--dont-show-report", action="store_true", help="it never is")
     for option, why in IGNORED.items():
-        nargs = "?" if option == "--approx-sync" else 0
+        nargs = "?" if option in ("--approx-sync", "--qr-tol") else 0
         parser.add_argument(option, nargs=nargs, const=True, action=_Ignored, help=why)
     for option in ("--use-blakezisserman", "--eval"):
         parser.add_argument(option, action="store_true", help="not available")
@@ -168,7 +170,7 @@ def _work(arguments: Sequence[str]) -> None:
         raise _with_advice(error) from None
     if options.verbose:
         _say_views(done.calibration)
-    print("\n".join(done.results.lines()))
+    print("\n".join([*done.results.lines(), *done.results.remark_lines()]))
     for warning in done.calibration.warnings:
         note(f"{warning}.")
     for path in done.written:
@@ -234,6 +236,7 @@ def _settings(options: argparse.Namespace, environment: Mapping[str, str]) -> Ka
         mi_tol=options.mi_tol,
         min_views_outlier=options.min_views_outlier,
         remove_outliers=not options.no_outliers_removal,
+        filter_at_end=not options.no_final_filtering,
         shuffle=not options.no_shuffle,
         init_mode=options.init_mode,
         init=init,

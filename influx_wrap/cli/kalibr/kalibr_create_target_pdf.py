@@ -14,8 +14,9 @@ from influx_wrap.plan.boards import sheet_around_mm
 from influx_wrap.run.print_board import print_board
 
 NAME = "kalibr_create_target_pdf"
-NX, NY, TAG_SIZE_M, TAG_SPACING, SQUARE_M = 6, 6, 0.08, 0.3, 0.05
+NX, NY, TAG_SIZE_M, TAG_SPACING, SQUARE_M = 6, 7, 0.08, 0.3, 0.05
 """What Kalibr draws unless told otherwise."""
+FAMILY = "t36h11"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(
             option, type=positive, metavar="M", help=f"a square's {side} in metres ({SQUARE_M:g})"
         )
+    parser.add_argument("--tfam", default=FAMILY, metavar="NAME", help=f"{FAMILY}, the only one")
+    for option in ("--eps", "--skip-ids"):
+        parser.add_argument(option, nargs="?", const=True, help="not available")
     return parser
 
 
@@ -69,6 +73,11 @@ def _work(arguments: Sequence[str]) -> None:
 
 
 def _target(options: argparse.Namespace) -> AprilGrid | Checkerboard:
+    if options.tfam != FAMILY:
+        raise InputError(f"--tfam {options.tfam} is not available; the only family is {FAMILY}.")
+    if options.eps or options.skip_ids:
+        option = "--eps" if options.eps else "--skip-ids"
+        raise InputError(f"{option} is not available: leave it out; the board is written as PDF.")
     squares = {"--csx": options.csx, "--csy": options.csy}
     tags = {"--tsize": options.tsize, "--tspace": options.tspace}
     for name, value in (squares if options.type == "apriltag" else tags).items():

@@ -6,12 +6,15 @@ of ``camchain-<frame>.yaml``. Pixel (0, 0) is the centre of the top-left pixel.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+
+import yaml
 
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.export.frames import answered
-from influx_wrap.formats.files import dump_yaml, make_folder, write_text
+from influx_wrap.formats.files import make_folder, write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
@@ -43,16 +46,14 @@ def camchain(clip: Clip, row: int) -> str:
 def camchain_text(intrinsics: FloatArray, image_size: tuple[int, int], topic: str) -> str:
     """The YAML text of a camera with ``intrinsics`` (8,)."""
     values = intrinsics.tolist()
-    return dump_yaml(
-        {
-            "cam0": {
-                "camera_model": "pinhole",
-                "intrinsics": values[:4],
-                "distortion_model": "radtan",
-                "distortion_coeffs": values[4:],
-                "resolution": list(image_size),
-                "rostopic": topic,
-                "cam_overlaps": [],
-            }
-        }
-    )
+    camera = {
+        "cam_overlaps": [],
+        "camera_model": "pinhole",
+        "distortion_coeffs": values[4:],
+        "distortion_model": "radtan",
+        "intrinsics": values[:4],
+        "resolution": list(image_size),
+        "rostopic": topic,
+    }
+    # One line for each key, however long, with lists in brackets: Kalibr's own layout.
+    return yaml.safe_dump({"cam0": camera}, default_flow_style=None, width=math.inf)
