@@ -241,6 +241,7 @@ def _subset(problem: Problem, active: BoolArray) -> tuple[Problem, BoolArray]:
         first=np.concatenate([[0], np.cumsum(lengths)]),
         point=problem.point[chunks],
         weights=problem.weights[chunks],
+        names=tuple(problem.names[view] for view in np.flatnonzero(active).tolist()),
         n_target_points=problem.n_target_points,
         image_size=problem.image_size,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,8 +31,10 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics, image_centre
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import (
+    PICK_SIGMAS,
     Assessment,
     PaperPick,
+    PickDifference,
     ProjectionUncertainty,
     ResidualStatistics,
     RolloutReport,
@@ -47,11 +50,10 @@ _REASONS = {
     Verdict.TOO_FEW_CORNERS: "fewer than 4 corners left after outlier removal",
 }
 _UNTRUSTED = (Verdict.COST_ROSE, Verdict.NO_CONVERGENCE, Verdict.TOO_FEW_CORNERS)
-PICK_SIGMAS = 3.0
-"""From how far apart on the paper's pick and the answer are said to differ."""
 
-Orders = Callable[[Problem, FloatArray, FloatArray], list[Rollout]]
-"""Rollouts of a problem, begun at the intrinsics (8,) and poses (V, 12) of stage 3."""
+Orders = Callable[[Problem, FloatArray, FloatArray], tuple[FloatArray, list[Rollout]]]
+"""Rollouts of a problem, for the intrinsics (8,) and poses (V, 12) of stage 3; and the intrinsics
+(8,) that they did begin at."""
 
 
 def calibrate(
@@ -139,8 +141,10 @@ def _answer_of_all_views(
 def _own_orders(start: Start, jobs: int, progress: Progress | None) -> Orders:
     recipe = start.recipe
 
-    def run(problem: Problem, theta: FloatArray, poses: FloatArray) -> list[Rollout]:
-        return run_rollouts(
+    def run(
+        problem: Problem, theta: FloatArray, poses: FloatArray
+    ) -> tuple[FloatArray, list[Rollout]]:
+        return theta, run_rollouts(
             problem, theta, poses,
             n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
             seed=start.seed, jobs=jobs, progress=progress,
@@ -153,7 +157,10 @@ def _incremental(start: Start, orders: Orders) -> Calibration:
     problem, recipe = start.problem, start.recipe
     _check_answer(start.theta, "initialisation", problem.image_size)
     poses = estimate_poses(problem, start.theta)
-    rollouts = orders(problem, start.theta, poses)
+    begun, rollouts = orders(problem, start.theta, poses)
+    if begun is not start.theta:
+        start = replace(start, theta=begun)
+        poses = estimate_poses(problem, begun)
     chosen, inside, scores = select_rollout(rollouts)
     if chosen is None:
         raise CalibrationError(
@@ -274,8 +281,7 @@ def _calibration(
     paper_pick = None
     if pick is not None:
         paper_pick = _compared(pick, fit.theta, covariance, problem.n_views, image_size)
-    if paper_pick is not None and paper_pick.difference is not None:
-        warnings.append(paper_pick.difference)
+        warnings += filter(None, [paper_pick.warning])
 
     bow = np.zeros(3) if fit.bow is None else fit.bow
     residuals = kernels.residuals(
@@ -322,16 +328,14 @@ def _compared(
     largest = int(np.argmax(np.abs(apart[:4])))
     if abs(apart[largest]) <= PICK_SIGMAS:
         return paper
-    why = f"it is made from {views} of {n_views} views"
+    why = "it is made from some of the views only"
+    detail: str | None = f"{views} of {n_views}"
     off_px = np.abs(paper.intrinsics.array[2:4] - image_centre(image_size)).max()
     if paper.selected == "initialization":
-        why = "its rule against principal points off the centre puts the principal point there"
+        why, detail = "its rule against principal points off the centre puts it there", None
     elif off_px < 1e-3 * max(image_size):
-        why = "it leaves the principal point where it starts, at the picture's centre"
-    difference = (
-        f"the paper's pick has {NAMES[largest]} {paper.intrinsics.array[largest]:.2f}, "
-        f"{abs(apart[largest]):.1f} sigma from the answer: {why}"
-    )
+        why, detail = "it leaves the principal point where it starts, at the picture's centre", None
+    difference = PickDifference(NAMES[largest], float(abs(apart[largest])), why, detail)
     return PaperPick(paper.selected, paper.intrinsics, difference)
 
 

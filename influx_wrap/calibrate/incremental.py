@@ -69,6 +69,7 @@ class IncrementalOptions:
     outlier_sigmas: float = 4.0
     min_views_outlier: int = 20
     remove_outliers: bool = True
+    filter_at_end: bool = True
     rank_tolerance: float = 8e-6
     max_iterations: int = 50
     step_tolerance: float = 1e-3
@@ -164,7 +165,7 @@ class _Pass:
             if self.verdict[view] == Verdict.KEPT and self._enough_to_filter():
                 self._filter(self.kept[-1:] if filtered else self.kept[::-1])
                 filtered = True
-        if self._enough_to_filter():
+        if self.options.filter_at_end and self._enough_to_filter():
             self._filter(self.kept[::-1])
         limits = self.exact_limits._replace(step_tolerance=1e-6, cost_tolerance=0.0)
         self.rank, _, _ = self._optimise(self.kept, self.theta, limits, self.information)

@@ -3,7 +3,8 @@
 A plane seen by a pinhole camera is a homography of its own drawing, so corners that are taken
 back by the homography of each view show the drawing as it was printed: whether the gap between
 two tags is what ``tagSpacing`` says (lens distortion bends both tags beside a gap like the gap
-itself, and cancels), and whether another number of columns would fit where the given one does not.
+itself, and cancels), and whether another number of columns would fit where the given one does not,
+or the other kind of circle grid.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import numpy as np
 from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.suspicion import Suspicion
-from influx_wrap.model.target import AprilGrid, Checkerboard
+from influx_wrap.model.target import (
+    AprilGrid,
+    BoardTarget,
+    Charuco,
+    Checkerboard,
+    CircleGrid,
+    PointCloud,
+)
 from influx_wrap.model.words import size_text
 
 # A corner may be off by so much on account of how bright the picture is, in pixels.
@@ -27,6 +35,8 @@ _SPACING_TOLERANCE = 0.02
 # Residuals of a homography, as a share of a tag's or square's side: lenses bend less than that.
 _MISFIT = 0.15
 _MUCH_BETTER = 0.2
+# The wrong kind of circle grid is off by a quarter of a step, not more, besides the lens's bend.
+_BETTER_KIND = 0.5
 _MOST_VIEWS = 8
 # Corners that reach no further than this share of both sides are of a smaller picture.
 _REACH = 0.6
@@ -105,16 +115,22 @@ def _median_side(pixels: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Another reading of the same corners: points (T, 2), in the order they are numbered now."""
+    """Another reading of the same corners: points (T, 2), in the order they are numbered now.
+
+    cols        of tags, squares, inner corners or circles, as the target's description counts them
+    asymmetric  whether it is a circle grid of the kind whose rows are shifted
+    """
 
     cols: int
     points: FloatArray
+    asymmetric: bool = False
 
 
 def _other_columns(observations: Observations) -> Suspicion | None:
-    """Another number of columns explains the corners, the given one does not."""
+    """Another number of columns, or kind of circle grid, explains the corners, the given one does
+    not."""
     target = observations.target
-    if not isinstance(target, AprilGrid | Checkerboard):
+    if isinstance(target, PointCloud):
         return None
     rows, cols = target.grid_shape
     pixels = np.where(observations.valid[..., None], observations.uv, np.nan)
@@ -126,12 +142,12 @@ def _other_columns(observations: Observations) -> Suspicion | None:
     if not others:
         return None
     best_px, best = min(others, key=lambda pair: pair[0])
-    if best_px > _MUCH_BETTER * given_px:
+    other_kind = isinstance(target, CircleGrid) and best.asymmetric != target.asymmetric
+    if best_px > (_BETTER_KIND if other_kind else _MUCH_BETTER) * given_px:
         return None
-    if isinstance(target, AprilGrid):
-        what, given, other_rows = "tagCols", target.tag_cols, target.tag_rows
-    else:
-        what, given, other_rows = "targetCols", target.cols, target.rows
+    if isinstance(target, CircleGrid) and other_kind:
+        return _other_circles(target, best)
+    what, given, other_rows = _columns(target)
     are_exchanged = best.cols == other_rows
     why = "are rows and columns exchanged?" if are_exchanged else "is this the right target?"
     return Suspicion(
@@ -141,14 +157,46 @@ def _other_columns(observations: Observations) -> Suspicion | None:
     )  # fmt: skip
 
 
-def _other_layouts(target: AprilGrid | Checkerboard) -> Iterator[_Layout]:
-    if isinstance(target, Checkerboard):
-        if target.rows != target.cols:
-            turned = Checkerboard(
-                target.rows, target.cols, target.row_spacing_m, target.col_spacing_m
-            )
-            yield _Layout(turned.cols, turned.points[:, :2])
-        return
+def _columns(target: BoardTarget) -> tuple[str, int, int]:
+    """The key of a description's columns, and how many columns and rows it says."""
+    match target:
+        case AprilGrid():
+            return "tagCols", target.tag_cols, target.tag_rows
+        case Charuco():
+            return "squareCols", target.cols, target.rows
+        case _:
+            return "targetCols", target.cols, target.rows
+
+
+def _other_circles(target: CircleGrid, best: _Layout) -> Suspicion:
+    kinds = {False: "a symmetric", True: "an asymmetric"}
+    return Suspicion(
+        "asymmetricGrid", float(best.asymmetric), float(target.asymmetric), "",
+        f"the circles fit {kinds[best.asymmetric]} grid of {best.cols} columns, the target says "
+        f"{kinds[target.asymmetric]} one of {target.cols}: write asymmetricGrid: "
+        f"{str(best.asymmetric).lower()}",
+    )  # fmt: skip
+
+
+def _other_layouts(target: BoardTarget) -> Iterator[_Layout]:
+    match target:
+        case AprilGrid():
+            yield from _other_tags(target)
+        case CircleGrid():
+            for asymmetric in (target.asymmetric, not target.asymmetric):
+                for cols, rows in {(target.rows, target.cols), (target.cols, target.rows)}:
+                    grid = CircleGrid(cols, rows, target.spacing_m, asymmetric)
+                    if grid != target:
+                        yield _Layout(cols, grid.points[:, :2], asymmetric)
+        case Checkerboard() | Charuco() if target.rows != target.cols:
+            # Inner corners of a ChArUco board are numbered like those of any other.
+            rows, cols = target.grid_shape
+            x, y = target.points[cols + 1, :2]
+            turned = Checkerboard(rows, cols, y, x)
+            yield _Layout(target.rows, turned.points[:, :2])
+
+
+def _other_tags(target: AprilGrid) -> Iterator[_Layout]:
     n_tags = target.tag_cols * target.tag_rows
     corner = target.points[:, :2] - _origins(target, target.tag_cols)
     for cols in range(1, n_tags + 1):

@@ -133,15 +133,15 @@ def spread(
     if similar.max() + 1 < MIN_GROUPS:
         return Spread(base, n_groups, None)
     membership = np.eye(similar.max() + 1)[similar].T
-    grouped = np.einsum("kv,vij->kij", membership, information)
+    # In parameters whose noise covariance is the identity every direction would be 1 but for
+    # chance, and nothing depends on the units in which the target or the lens are described.
+    root = _root(base)
+    grouped = root.T @ np.einsum("kv,vij->kij", membership, information) @ root
+    whitened_prior = (root.T * prior) @ root
     signs = _halves(len(membership))
-    seen = _half_sample_covariance(grouped, membership @ score, signs, prior)
-    # In units of the noise covariance every direction would be 1 but for chance.
-    values, vectors = np.linalg.eigh(base)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    whiten = np.linalg.pinv(root)
-    excess, directions = np.linalg.eigh(whiten @ seen @ whiten.T)
-    chance = _largest_by_chance(grouped, signs, prior, sigma_px, whiten)
+    seen = _half_sample_covariance(grouped, membership @ score @ root, signs, whitened_prior)
+    excess, directions = np.linalg.eigh(seen)
+    chance = _largest_by_chance(grouped, signs, whitened_prior, sigma_px)
     factors = np.maximum(1.0, excess - (chance - 1.0))
     turned = root @ directions
     return Spread((turned * factors) @ turned.T, n_groups, float(factors.max()))
@@ -157,6 +157,25 @@ def _noise_covariance(
     return sigma_px**2 * inverse @ counted @ inverse
 
 
+def _root(covariance: FloatArray) -> FloatArray:
+    """(n, n) R with R R^T = covariance; in other units of the parameters its rows are scaled.
+
+    It is the symmetric root of the correlations: an eigenvector's sign, which is arbitrary, does
+    not matter to it, and a correlation of nearly 1 has one, too.
+    """
+    sigma = np.sqrt(np.diag(covariance))
+    root: FloatArray = sigma[:, None] * _symmetric_root(covariance / np.outer(sigma, sigma))
+    return root
+
+
+def _symmetric_root(matrices: FloatArray) -> FloatArray:
+    """(..., n, n) symmetric square roots of symmetric matrices without negative eigenvalues."""
+    values, vectors = np.linalg.eigh(matrices)
+    values = np.maximum(values, 1e-15 * values[..., -1:])
+    root: FloatArray = (vectors * np.sqrt(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return root
+
+
 def _halves(n_groups: int) -> FloatArray:
     """(HALVES, K) plus and minus one, as many of each; the same for the same K."""
     rng = np.random.default_rng(0)
@@ -170,9 +189,10 @@ def _half_sample_steps(
     """(H, m, n) how far the parameters move if one half counts more than the other.
 
     information  (K, n, n) of the groups; scores (K, m, n), m alternatives of them
+    prior        (n, n) information of a prior
     """
     weights = 1 + CONTRAST * signs
-    system = np.einsum("hk,kij->hij", weights, information) + np.diag(prior)
+    system = np.einsum("hk,kij->hij", weights, information) + prior
     gradient = np.einsum("hk,kmi->him", weights, scores)
     return np.swapaxes(np.linalg.solve(system, gradient), 1, 2) / CONTRAST
 
@@ -187,20 +207,21 @@ def _half_sample_covariance(
 
 
 def _largest_by_chance(
-    information: FloatArray, signs: FloatArray, prior: FloatArray, sigma_px: float,
-    whiten: FloatArray,
-) -> float:  # fmt: skip
-    """What the largest ratio hardly ever exceeds if there is nothing but noise."""
+    information: FloatArray, signs: FloatArray, prior: FloatArray, sigma_px: float
+) -> float:
+    """What the largest ratio hardly ever exceeds if there is nothing but noise.
+
+    information  (K, n, n) of the groups in parameters whose noise covariance is the identity
+    """
     rng = np.random.default_rng(1)
-    values, vectors = np.linalg.eigh(information)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     scores = sigma_px * np.einsum(
-        "kij,mkj->kmi", root, rng.standard_normal((CHANCES, *information.shape[:2]))
+        "kij,mkj->kmi",
+        _symmetric_root(information),
+        rng.standard_normal((CHANCES, *information.shape[:2])),
     )
-    total = information.sum(axis=0) + np.diag(prior)
-    moved = np.linalg.solve(total, scores.sum(axis=0).T).T
+    moved = np.linalg.solve(information.sum(axis=0) + prior, scores.sum(axis=0).T).T
     scores -= np.einsum("kij,mj->kmi", information, moved)
-    steps = _half_sample_steps(information, scores, signs, prior) @ whiten.T
+    steps = _half_sample_steps(information, scores, signs, prior)
     covariances = np.einsum("hmi,hmj->mij", steps, steps) / len(steps)
     largest = np.linalg.eigvalsh(covariances)[:, -1]
     return float(np.quantile(largest, CERTAINTY))

@@ -36,7 +36,8 @@ def estimate_poses(problem: Problem, theta: FloatArray) -> FloatArray:
     poses = np.empty((problem.n_views, 12))
     for view, (start, end) in enumerate(zip([0, *last[:-1]], last, strict=True)):
         mask = reachable[start:end]
-        poses[view] = _solve_pnp(points[start:end][mask], rays[start:end][mask], view)
+        name = problem.names[view]
+        poses[view] = _solve_pnp(points[start:end][mask], rays[start:end][mask], name)
     return refine_poses(problem, theta, poses, weights)
 
 
@@ -86,10 +87,10 @@ def _spread(problem: Problem, weights: FloatArray) -> tuple[IntArray, IntArray, 
     return chunk[picked], slot[picked], last
 
 
-def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:
+def _solve_pnp(points: FloatArray, rays: FloatArray, name: str) -> FloatArray:
     """Pose (12,) that takes points (n, 3) onto normalised rays (n, 2)."""
     if len(points) < 4:
-        raise PoseError(f"view {view} has fewer than 4 points inside the camera's field of view")
+        raise PoseError(f"{name} has fewer than 4 points inside the camera's field of view")
     # SQPnP works about the origin; centring keeps it accurate for far-away frames.
     centre = points.mean(axis=0)
     try:
@@ -100,6 +101,6 @@ def _solve_pnp(points: FloatArray, rays: FloatArray, view: int) -> FloatArray:
         # Rays within a millionth of each other, as an absurd focal length gives.
         found, rotation_vector, translation = False, np.zeros(3), np.zeros((3, 1))
     if not found or not np.isfinite(translation).all():
-        raise PoseError(f"no pose fits view {view}")
+        raise PoseError(f"no pose fits {name}")
     rotation = cv2.Rodrigues(rotation_vector)[0]
     return np.concatenate([rotation.ravel(), translation[:, 0] - rotation @ centre])

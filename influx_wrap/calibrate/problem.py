@@ -32,6 +32,7 @@ class Problem:
     first    (V + 1,) chunks of view v are first[v] .. first[v + 1]
     point    (C, CHUNK) index of the target point, -1 where padded
     weights  (C, CHUNK) 1 for every point, 0 where padded
+    names    what people call the views
     """
 
     data: FloatArray
@@ -39,6 +40,7 @@ class Problem:
     first: IntArray
     point: IntArray
     weights: FloatArray
+    names: tuple[str, ...]
     n_target_points: int
     image_size: tuple[int, int]
 
@@ -75,6 +77,7 @@ def pack(observations: Observations) -> Problem:
         first=first,
         point=point,
         weights=(point >= 0).astype(float),
+        names=observations.view_names,
         n_target_points=len(target),
         image_size=observations.image_size,
     )

@@ -24,7 +24,15 @@ from influx_wrap.calibrate.result import Calibration
 from influx_wrap.model.hardware import Board, Camera, Lens, Rig
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.suspicion import Suspicion
-from influx_wrap.model.target import AprilGrid, PointCloud, Target
+from influx_wrap.model.target import (
+    AprilGrid,
+    BoardTarget,
+    Charuco,
+    Checkerboard,
+    CircleGrid,
+    PointCloud,
+    Target,
+)
 
 # LFL / CFL - 1 at a lens's nearest focus and longest focal length lies between these.
 _SHRINKS, _GROWS = -0.6, 0.05
@@ -38,6 +46,9 @@ _DISTANCE_FACTOR = 1.5
 _UNIT_FACTOR = 1.35
 _BOARD_FACTOR = 1.25
 _UNITS = {"feet": 3.28084, "inches": 39.3701, "centimetres": 100.0, "millimetres": 1000.0}
+
+# Nobody measures a tag or a square in feet; three times too far away is another board.
+_BOARD_UNITS = ("inches", "centimetres", "millimetres")
 
 _SQUARE = 5e-4
 _NOT_SQUARE = 5e-3
@@ -155,6 +166,9 @@ def _distance(
         return None
     unit = _unit_of(typed.fd_m / distance_m)
     board = _fitting_board(target, typed, distance_m - _cfl_mm(calibration, typed) / 1e3)
+    board_unit = None if unit or board else _unit_of(distance_m / typed.fd_m)
+    if board_unit in _BOARD_UNITS and not isinstance(target, PointCloud):
+        return _size(target, board_unit, typed, distance_m)
     reasons = []
     if unit is not None:
         metres = typed.fd_m / _UNITS[unit]
@@ -167,6 +181,25 @@ def _distance(
         "board" if unit is None and board is not None else "fd_m", distance_m, typed.fd_m, "m",
         f"the {noun} is {distance_m:.3g} m away in the pictures, {typed.source} says fd_m "
         f"{typed.fd_m:g}: {why}",
+    )  # fmt: skip
+
+
+def _size(target: BoardTarget, unit: str, typed: TypedSetting, distance_m: float) -> Suspicion:
+    """The board's size was typed in another unit than metres."""
+    match target:
+        case AprilGrid():
+            key, given = "tagSize", target.tag_size_m
+        case Checkerboard():
+            key, given = "colSpacingMeters", target.col_spacing_m
+        case Charuco():
+            key, given = "squareSize", target.square_size_m
+        case CircleGrid():
+            key, given = "spacingMeters", target.spacing_m
+    metres = given / _UNITS[unit]
+    return Suspicion(
+        key, metres, given, "m",
+        f"the board is {distance_m:.3g} m away in the pictures, {typed.source} says fd_m "
+        f"{typed.fd_m:g}: {key} {given:g} looks like {unit} ({metres:.3g} m)",
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 Nothing is asked for but pictures: the board is recognised, the focal length found from the views.
 What is typed after all, the board, is held against the corners; what contradicts it, the answer is
-not to be used.
+not to be used. Nor is it simply good if a video could be read in part only: what is missing may be
+what was filmed last.
 """
 
 from __future__ import annotations
@@ -177,13 +178,18 @@ def _calibrated(
             raise
         reason = f"{why} ({error.stage}: {error.reason})"
         raise CalibrationError("target", reason, "Mend it and calibrate again.") from None
-    wrong = tuple(suspicion.sentence for suspicion in check_target(observations))
-    verdict = answer.assessment
-    if verdict is None or not (wrong or views.doubt):
-        return answer
-    odd = () if views.doubt is None else (views.doubt,)
+    return replace(answer, assessment=_judged(answer.assessment, views))
+
+
+def _judged(verdict: Assessment | None, views: CameraViews) -> Assessment | None:
+    """The verdict, with what the board and the footage have to say to it."""
+    wrong = [suspicion.sentence for suspicion in check_target(views.observations)]
+    damaged = {one.source.path: one.damage for one in views.footage if one.damage is not None}
+    odd = [*([] if views.doubt is None else [views.doubt]), *damaged.values()]
+    if verdict is None or not (wrong or odd):
+        return verdict
     grade: Grade = "do not use" if wrong else "usable with care"
     if verdict.grade == "do not use":
         grade = verdict.grade
-    judged = Assessment(grade, (*wrong, *odd, *verdict.reasons), verdict.film_next)
-    return replace(answer, assessment=judged)
+    mend = tuple(f"copy {path} again" for path in damaged)
+    return Assessment(grade, (*wrong, *odd, *verdict.reasons), (*mend, *verdict.film_next))

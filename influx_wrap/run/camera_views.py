@@ -124,6 +124,23 @@ class CameraFootage:
         return self.seen.unread
 
     @property
+    def damage(self) -> str | None:
+        """How much of a video cannot be read; None if it is whole."""
+        if self.seen.truncated is None:
+            return None
+        source, where = self.source, f"cannot be read, from frame {self.n_frames} on"
+        frames, seconds, rate = source.n_frames or 0, source.seconds or 0.0, source.fps or 0.0
+        if frames > self.n_frames:
+            share = 100 * (1 - self.n_frames / frames)
+            n_lost = frames - self.n_frames
+            return f"{n_lost} of {frames} frames of {source.path} ({share:.0f} %) {where}"
+        if seconds * rate > self.n_frames:
+            lost_s = seconds - self.n_frames / rate
+            share = 100 * lost_s / seconds
+            return f"{lost_s:.2f} of {seconds:.2f} s of {source.path} ({share:.0f} %) {where}"
+        return f"part of {source.path}, which does not say how long it is, {where}"
+
+    @property
     def notes(self) -> list[str]:
         """What was not used, a sentence each."""
         several = tuple(map(self._name, self.seen.ambiguous))
@@ -137,11 +154,8 @@ class CameraFootage:
             if names
         ]
         notes += by_reason({self.prefix + name: why for name, why in self.unread.items()})
-        if self.seen.truncated is not None:
-            notes.append(
-                f"{self.source.path} is readable up to frame {self.n_frames - 1}, then "
-                f"{self.seen.truncated}: copy it again, or go on with the readable part"
-            )
+        if self.damage is not None:
+            notes.append(f"{self.damage}: {self.seen.truncated}")
         if self.keyframes.mode == "moved":
             notes.append(f"{self.source.path}: {self.keyframes.why}")
         return notes
@@ -154,6 +168,7 @@ class CameraFootage:
         return {
             "path": str(self.source.path),
             "frames": self.n_frames,
+            "frames_announced": self.source.n_frames,
             "with_board": int((self.seen.counts > 0).sum()),
             "chosen": list(self.views.view_names),
             "mode": self.keyframes.mode,

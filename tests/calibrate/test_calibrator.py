@@ -22,6 +22,8 @@ from benchmarks.montecarlo import (
     focal_guess_px,
 )
 from influx_wrap.calibrate.calibrator import calibrate
+from influx_wrap.calibrate.pose import PoseError, estimate_poses
+from influx_wrap.calibrate.problem import pack
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.errors import InputError
@@ -299,3 +301,22 @@ def test_influx_from_a_focal_guess_30_percent_off(place: str) -> None:
     condition = CLEAN_INFLUX if place in BOARD_CELLS else DRONE_INFLUX
     _, in_bounds = apart_in_bounds(condition, place)
     assert in_bounds[:, :4].max() < 0.05
+
+
+def test_a_view_without_a_pose_is_called_by_its_name() -> None:
+    """By the photograph's name, not by its place among those that show the board."""
+    observations = board_scene(3, 6).observations
+    names = tuple(f"left{number:02}.jpg" for number in (2, 3, 5, 8, 13, 21))
+    rim = np.linalg.norm(observations.uv[3] - np.array(IMAGE_SIZE) / 2, axis=1)
+    valid = observations.valid.copy()
+    valid[3] &= rim > np.sort(rim[valid[3]])[-8]
+    named = dataclasses.replace(observations, valid=valid, view_names=names)
+    # A lens whose field ends before the rim, so that no ray leads there.
+    theta = np.array([*CAMERA.array[:4], -3.0, 0.0, 0.0, 0.0])
+    with pytest.raises(PoseError, match=r"left08\.jpg has fewer than 4 points inside"):
+        estimate_poses(pack(named), theta)
+    narrow = dataclasses.replace(
+        named.subset(np.array([0, 1, 2])), uv=np.full_like(named.uv[:3], 640.0)
+    )
+    with pytest.raises(PoseError, match=r"no pose fits left02\.jpg"):
+        estimate_poses(pack(narrow), np.array([1e12, 1e12, 640.0, 480.0, 0, 0, 0, 0]))

@@ -165,3 +165,17 @@ def test_sigma_holds_where_the_model_does_not_fit() -> None:
     spread = np.std([fit.intrinsics.array for fit in fits], axis=0, ddof=1)
     sigma = np.sqrt(np.mean([fit.sigma**2 for fit in fits], axis=0))
     assert ((spread / sigma > 0.3) & (spread / sigma < 2.2)).all(), spread / sigma
+
+
+@pytest.mark.parametrize("bow", ["off", "on"])
+@pytest.mark.parametrize("scale", [1000.0, 1 / 0.0254])
+def test_sigma_does_not_depend_on_the_unit_of_the_board(scale: float, bow: str) -> None:
+    """A board in mm or inches is the same board, also where the model's error is in sigma."""
+    observations = with_k3(board_scene(15, 25, tilt_deg=35), -0.5)
+    recipe = dataclasses.replace(QUICK["batch"], bow=bow)
+    metres = calibrate(observations, recipe, focal_px=1100.0)
+    board = dataclasses.replace(GRID, tag_size_m=scale * GRID.tag_size_m)
+    others = calibrate(dataclasses.replace(observations, target=board), recipe, focal_px=1100.0)
+    np.testing.assert_allclose(others.sigma, metres.sigma, rtol=1e-6)
+    clean = calibrate(board_scene(15, 25, tilt_deg=35).observations, recipe, focal_px=1100.0)
+    assert (metres.sigma > 1.2 * clean.sigma).any()

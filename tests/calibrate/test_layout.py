@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from influx_wrap.calibrate.layout import check_target
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import rotation_matrix
-from influx_wrap.model.target import AprilGrid, Checkerboard, Target
+from influx_wrap.model.target import AprilGrid, Checkerboard, CircleGrid, Target
 
 GRID = AprilGrid(tag_cols=7, tag_rows=5, tag_size_m=0.088, tag_spacing=0.3)
 BOARD = Checkerboard(cols=9, rows=6, col_spacing_m=0.03, row_spacing_m=0.03)
+CHARUCO = charuco_board(10, 7, 0.03, 0.02, "DICT_5X5_100")
+CIRCLES, SHIFTED = CircleGrid(9, 6, 0.03), CircleGrid(4, 11, 0.02, asymmetric=True)
 SIZE = (1280, 720)
 
 
@@ -35,7 +38,9 @@ def seen_as(target: Target, uv: FloatArray, valid: np.ndarray | None = None) -> 
     return Observations(target, uv, inside if valid is None else valid & inside, SIZE)
 
 
-@pytest.mark.parametrize("target", [GRID, BOARD, AprilGrid(6, 6, 0.021, 0.5)])
+@pytest.mark.parametrize(
+    "target", [GRID, BOARD, AprilGrid(6, 6, 0.021, 0.5), CHARUCO, CIRCLES, SHIFTED]
+)
 def test_the_right_target_raises_no_suspicion(target: Target) -> None:
     assert check_target(seen_as(target, pictures(target))) == []
 
@@ -94,6 +99,33 @@ def test_exchanged_rows_and_columns_of_squares() -> None:
     typed = Checkerboard(6, 9, 0.03, 0.03)
     (suspicion,) = check_target(seen_as(typed, pictures(BOARD)))
     assert (suspicion.what, suspicion.seen, suspicion.given) == ("targetCols", 9, 6)
+
+
+def test_exchanged_rows_and_columns_of_a_charuco_board() -> None:
+    typed = charuco_board(CHARUCO.rows, CHARUCO.cols, 0.03, 0.02, CHARUCO.dictionary)
+    (suspicion,) = check_target(seen_as(typed, pictures(CHARUCO)))
+    assert (suspicion.what, suspicion.seen, suspicion.given) == ("squareCols", 10, 7)
+    assert "10 columns, the target says 7 (and 10 rows): are rows and" in suspicion.sentence
+
+
+@pytest.mark.parametrize("grid", [CIRCLES, SHIFTED])
+def test_exchanged_rows_and_columns_of_circles(grid: CircleGrid) -> None:
+    typed = replace(grid, cols=grid.rows, rows=grid.cols)
+    (suspicion,) = check_target(seen_as(typed, pictures(grid)))
+    assert (suspicion.what, suspicion.seen, suspicion.given) == ("targetCols", grid.cols, grid.rows)
+    assert "are rows and columns exchanged?" in suspicion.sentence
+
+
+@pytest.mark.parametrize("grid", [CIRCLES, SHIFTED])
+def test_the_other_kind_of_circle_grid(grid: CircleGrid) -> None:
+    typed = replace(grid, asymmetric=not grid.asymmetric)
+    (suspicion,) = check_target(seen_as(typed, pictures(grid)))
+    assert (suspicion.what, suspicion.seen, suspicion.given) == (
+        "asymmetricGrid",
+        grid.asymmetric,
+        typed.asymmetric,
+    )
+    assert f"write asymmetricGrid: {str(grid.asymmetric).lower()}" in suspicion.sentence
 
 
 def test_a_smaller_picture_than_was_said() -> None:

@@ -1,6 +1,7 @@
 """Every mistake people make when they type a setting is named with both numbers; lenses that
 breathe, far and near, are not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,13 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.sanity import TypedSetting, check_calibration, explain_failure
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.charuco import charuco_board
 from influx_wrap.model.hardware import Board, Camera, Lens, Rig
-from influx_wrap.model.intrinsics import NAMES, Intrinsics
+from influx_wrap.model.intrinsics import NAMES, Intrinsics, project
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.suspicion import Suspicion
-from influx_wrap.model.target import PointCloud
+from influx_wrap.model.target import AprilGrid, BoardTarget, Checkerboard, CircleGrid, PointCloud
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan
 from influx_wrap.synth.experiment import cell_generator, simulate
@@ -114,6 +117,39 @@ def test_the_wrong_board(given: str, seen: Observations) -> None:
     assert suspicion.seen == pytest.approx(factor * FD_M, rel=0.05)
     assert suspicion.given == FD_M
     assert "board 400x300 would fit" in suspicion.sentence
+
+
+@pytest.mark.parametrize(
+    ("key", "make"),
+    [
+        ("tagSize", lambda side: AprilGrid(5, 4, side, 0.3)),
+        ("colSpacingMeters", lambda side: Checkerboard(10, 8, side, side)),
+        ("squareSize", lambda side: charuco_board(11, 9, side, 0.7 * side, "DICT_5X5_100")),
+        ("spacingMeters", lambda side: CircleGrid(10, 8, side)),
+    ],
+)
+@pytest.mark.parametrize(("unit", "factor"), [("centimetres", 100), ("inches", 1 / 0.0254)])
+def test_a_board_in_another_unit(
+    key: str, make: Callable[[float], BoardTarget], unit: str, factor: float
+) -> None:
+    """Millimetres are refused where the file is read: no board has squares of 25 m."""
+    right = make(0.015)
+    rng = np.random.default_rng(3)
+    middle, camera = right.points.mean(axis=0), camera_at(25.6)
+    turned = [
+        (right.points - middle) @ rotation_matrix(turn).T + [0, 0, 0.3]
+        for turn in rng.uniform(-0.5, 0.5, (8, 3))
+    ]
+    uv = np.array([project(camera, points)[0] for points in turned])
+    uv += 0.05 * rng.standard_normal(uv.shape)
+    valid = ((uv > 0) & (uv < np.array(CAMERA.image_size) - 1)).all(axis=-1)
+    typed = Observations(make(0.015 * factor), uv, valid, CAMERA.image_size)
+    rig = replace(RIG, lens=replace(LENS, fd_min_m=0.2))
+    (suspicion,) = check(solved(typed, 25.6), typed, fd_m=0.33, rig=rig)
+    assert suspicion.what == key
+    assert suspicion.seen == pytest.approx(0.015)
+    assert suspicion.given == 0.015 * factor
+    assert f"{key} {0.015 * factor:g} looks like {unit} (0.015 m)" in suspicion.sentence
 
 
 def test_a_setting_that_the_lens_does_not_have(fit: Calibration, seen: Observations) -> None:

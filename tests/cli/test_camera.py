@@ -12,6 +12,7 @@ from influx_wrap.formats.kalibr import write_target
 from influx_wrap.model.target import Checkerboard
 from tests.cameras import CAMERA, fisheye_pictures, pinhole_pictures, write_photographs
 from tests.cli.conftest import Invoke, assert_mistake
+from tests.clips import write_clip
 
 BOARD = Checkerboard(9, 6, 0.03, 0.03)
 
@@ -92,6 +93,26 @@ def test_an_earlier_answer_does_not_stay(invoke: Invoke, tmp_path: Path) -> None
     walls = write_photographs(tmp_path / "walls", [np.full((60, 80), 90, np.uint8)])
     assert_mistake(invoke("camera", walls, "--out", out), "no board is recognised")
     assert list(out.iterdir()) == []
+
+
+def test_a_video_of_which_nothing_can_be_read(
+    invoke: Invoke, photographs: Path, tmp_path: Path
+) -> None:
+    picture = cv2.imread(str(photographs / "photo01.png"), cv2.IMREAD_GRAYSCALE)
+    clip = write_clip(tmp_path / "clip.mp4", [picture] * 20, movflags="faststart")
+    data = clip.read_bytes()
+    begin = data.index(b"mdat") + 4
+    for name, damaged in (
+        ("empty.mp4", b""),
+        ("noise.mp4", np.random.default_rng(0).bytes(20_000)),
+        ("cut.mp4", data[: begin + 100]),
+        ("zeros.mp4", data[:begin] + bytes(len(data) - begin)),
+    ):
+        (tmp_path / name).write_bytes(damaged)
+        for board in ((), ("--board", "9x6")):
+            result = invoke("camera", tmp_path / name, *board, "--out", tmp_path / "out")
+            assert_mistake(result, name)
+            assert not (tmp_path / "out").exists()
 
 
 def test_mistakes(invoke: Invoke, photographs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import cv2
@@ -150,6 +151,46 @@ def test_a_folder_of_videos(photographs: Path, tmp_path: Path) -> None:
         "a.mp4",
         "b.mp4",
     }
+
+
+@pytest.fixture(scope="module")
+def clips(photographs: Path) -> Path:
+    """clip.mp4 and clip.mkv of 7 poses, which are held for 6 frames each."""
+    folder = photographs.parent / "clips"
+    folder.mkdir()
+    files = [photographs / f"photo{i:02d}.png" for i in (1, 2, 3, 5, 7, 10, 11)]
+    pictures = [cv2.imread(str(file), cv2.IMREAD_GRAYSCALE) for file in files]
+    for name, options in (("clip.mp4", {"movflags": "faststart"}), ("clip.mkv", {})):
+        write_clip(folder / name, [one for one in pictures for _ in range(6)], **options)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "lost"),
+    [
+        ("clip.mp4", 0.8, r"(\d+) of 42 frames of \S*clip.mp4 \((\d+) %\)"),
+        ("clip.mkv", 0.8, r"(\d\.\d\d) of 1\.68 s of \S*clip.mkv \((\d+) %\)"),
+    ],
+)
+def test_a_video_that_is_cut_off_is_usable_with_care(
+    clips: Path, tmp_path: Path, name: str, share: float, lost: str
+) -> None:
+    """What is before the damage is used, and how much is lost stands in the verdict."""
+    whole = iw.calibrate_camera(clips / name, "9x6", recipe="batch")
+    assert whole.assessment.grade == "good"
+    data = (clips / name).read_bytes()
+    (tmp_path / name).write_bytes(data[: int(share * len(data))])
+    cut = iw.calibrate_camera(tmp_path / name, "9x6", recipe="batch")
+    n_read = cut.views.footage[0].n_frames
+    assert 24 < n_read < 42
+    assert cut.assessment.grade == "usable with care"
+    said = re.search(f"{lost} cannot be read, from frame {n_read} on", cut.assessment.reasons[0])
+    assert said is not None, cut.assessment.reasons
+    assert float(said[1]) == pytest.approx((42 - n_read) / (1 if name == "clip.mp4" else 25))
+    assert float(said[2]) == pytest.approx(100 * (42 - n_read) / 42, abs=0.5)
+    assert cut.assessment.film_next[0] == f"copy {tmp_path / name} again"
+    assert any("cannot be read" in note for note in cut.views.notes)
+    assert cut.as_dict()["verdict"]["grade"] == "usable with care"
 
 
 def test_a_board_that_is_described_wrongly_is_not_to_be_used(tmp_path: Path) -> None:

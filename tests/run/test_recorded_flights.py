@@ -50,7 +50,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flash_detector, "parallel", in_this_process)
     monkeypatch.setattr(campaign, "parallel", in_this_process)
     monkeypatch.setattr("influx_wrap.run.pipeline.draw_run", lambda *_: None)
-    monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: (None, ()))
+    monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: ())
 
 
 @pytest.fixture(scope="module")

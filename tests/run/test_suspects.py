@@ -12,10 +12,15 @@ from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
 from influx_wrap.formats.lut import read_table
-from influx_wrap.model.record import CellRecord
+from influx_wrap.model.intrinsics import Intrinsics
+from influx_wrap.model.optics import thin_lens_focal_px
+from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import Assessment
 from influx_wrap.run import campaign, pipeline
+from influx_wrap.run.page import write_report
+from influx_wrap.run.plan import plan_by_name
 from influx_wrap.run.workspace import Workspace
+from tests.model.records import make_record, make_result
 from tests.run.test_campaign import in_this_process
 
 CELLS = ("z5f2", "z6f5")
@@ -190,3 +195,72 @@ def test_records_of_earlier_versions_are_read(right: Path, tmp_path: Path) -> No
     }  # fmt: skip
     record = CellRecord.from_dict(old)
     assert (record.suspicions, record.is_trusted, record.doubts) == ((), False, ())
+
+
+def thin_lens_run(root: Path, *, odd: str) -> Workspace:
+    """The results of a lens at 20 settings, of which that of ``odd`` was filed as 60 mm."""
+    workspace = Workspace(root)
+    plan = plan_by_name("canon17", "arri-alexa-mini", None)
+    for zoom, lfl_mm in enumerate((20.0, 30.0, 40.0, 50.0)):
+        for focus, fd_m in enumerate((1.0, 1.5, 2.0, 4.0, 8.0)):
+            name = f"z{zoom}f{focus}"
+            fx = thin_lens_focal_px(lfl_mm, fd_m, plan.camera.pixel_um)
+            typed = CellSetting(
+                name, "canon17", plan.camera.name, "800x600", 60.0 if name == odd else lfl_mm, fd_m
+            )
+            answer = make_result(
+                Intrinsics(fx, fx, 1711.5, 1100.5),
+                image_size=plan.camera.image_size,
+                assessment=Assessment("good"),
+                warnings=(),
+            )
+            workspace.save(make_record(answer, typed))
+    return workspace
+
+
+def test_what_only_the_others_contradict_is_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in the experiment itself is wrong; the page, the summary and the terminal agree."""
+    workspace = thin_lens_run(tmp_path / "made", odd="z1f2")
+    records = {
+        name: CellRecord.from_dict(json.loads(path.read_text()))
+        for name, path in workspace.records().items()
+    }
+
+    def calibrate_jobs(jobs: object, stores: dict[str, Workspace], *_: object) -> object:
+        for record in records.values():
+            stores["batch"].save(record)
+        return {"batch": records}
+
+    monkeypatch.setattr(pipeline, "calibrate_jobs", calibrate_jobs)
+    monkeypatch.setattr(pipeline, "observe_jobs", lambda jobs, *_: jobs)
+    for name in ("draw_run", "draw_table", "write_explorer"):
+        monkeypatch.setattr(pipeline, name, lambda *_, **__: None)
+    monkeypatch.setattr(pipeline, "write_report", write_report)
+    data = tmp_path / "data"
+    assert influx("simulate", "canon17", "--cells", "z5f2", "--out", data).exit_code == 0
+    result = run(data)
+    assert result.exit_code == 0, result.output
+    sentence = "fx says 30.5 mm, the other experiments say "
+    assert f"not in lut.json: z1f2, {sentence}" in result.stderr
+    assert f"z1f2: suspect, {sentence}" in result.stdout
+    assert "19 good, 1 suspect" in result.stdout
+    out = Workspace(tmp_path / "out")
+    summary = {cell["cell"]: cell for cell in json.loads(out.summary_json.read_text())["cells"]}
+    assert [name for name, cell in summary.items() if cell["verdict"] != "good"] == ["z1f2"]
+
+    def on_page() -> dict[str, list[str]]:
+        cells = json.loads(out.report.read_text().split('id="data">')[1].split("</script>")[0])
+        return {
+            cell["name"]: cell["suspicions"] for cell in cells["cells"] if cell["verdict"] != "good"
+        }
+
+    assert list(on_page()) == ["z1f2"]
+    assert on_page()["z1f2"][0].startswith(sentence)
+    assert influx("report", out.root).exit_code == 0
+    assert list(on_page()) == ["z1f2"]
+    # A result that is another since is not what the table speaks of.
+    out.save(replace(records["z1f2"], provenance={"inputs": {}, "seed": 1}))
+    assert influx("report", out.root).exit_code == 0
+    assert on_page() == {}
