@@ -20,6 +20,7 @@ from benchmarks import (
     footage,
     kalibr_reference,
     led,
+    lenses,
     nights,
     pages,
     render,
@@ -34,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "arithmetic", "render", "detection", "checkerboards", "footage", "led", "nights",
-        "annotate", "evaluation", "kalibr", "pages", "scale", "accuracy",
+        "annotate", "lenses", "evaluation", "kalibr", "pages", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -56,6 +57,7 @@ def main() -> int:
         "led": lambda: led.run(console),
         "nights": lambda: nights.run(console),
         "annotate": lambda: annotate.run(console),
+        "lenses": lambda: lenses.run(console),
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "pages": lambda: pages.run(console),

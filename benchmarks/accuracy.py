@@ -65,7 +65,7 @@ def run(console: Console, seeds: int = 1) -> bool:
     passed = []
     for condition in CONDITIONS:
         summary = summarise(condition, scores[condition])
-        passed += [summary.accurate, summary.honest is not False]
+        passed += [summary.accurate, summary.honest]
         table.add_row(
             condition.name,
             condition.recipe,
@@ -76,7 +76,7 @@ def run(console: Console, seeds: int = 1) -> bool:
             "converges" if condition.limit is None else f"{condition.limit:g}",
             verdict(summary.accurate),
             f"{100 * summary.coverage:.0f} %",
-            "" if summary.honest is None else verdict(summary.honest),
+            verdict(summary.honest),
             f"{summary.seconds:.2f}",
         )
         for failure in summary.failures:

@@ -29,7 +29,7 @@ from influx_wrap.evaluate.epe import epe_px
 from influx_wrap.evaluate.points import builtin
 from influx_wrap.evaluate.score import evaluate
 from influx_wrap.formats.submission import MAX_BYTES, validate_submission
-from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.lens_model import make_lens_model
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.lens_metadata import LensMetadata
@@ -127,7 +127,7 @@ def _plain_speed(truth: GroundTruth, predicted: VideoPredictions) -> float:
 def _full() -> tuple[dict[str, GroundTruth], Predictions]:
     """Videos of all lengths that wander through the table of a lens."""
     rng = np.random.default_rng(2)
-    lookup = make_lookup(lens_table())
+    lookup = make_lens_model(lens_table(), "paper")
     lengths = rng.multinomial(FRAMES - VIDEOS, rng.dirichlet(np.full(VIDEOS, 2.0))) + 1
     truth = {}
     for k, n in enumerate(lengths.tolist()):

@@ -177,14 +177,8 @@ class Summary:
         return not self.failures and (limit is None or self.rms_all <= limit)
 
     @property
-    def honest(self) -> bool | None:
-        """Whether stated sigmas are true; None for ``influx``.
-
-        Its principal point hardly leaves the image centre on long lenses, which is where
-        the simulated one is. It is right there more often than it can know.
-        """
-        if self.condition.recipe == "influx":
-            return None
+    def honest(self) -> bool:
+        """Whether stated sigmas are true."""
         return COVERAGE[0] <= self.coverage <= COVERAGE[1]
 
 

@@ -16,12 +16,13 @@ import numpy as np
 from influx_wrap.annotate.gaps import Faults, FrameRange, fill_gaps, find_faults, frame_ranges
 from influx_wrap.errors import InputError
 from influx_wrap.formats.groundtruth import write_ground_truth, write_ground_truth_csv
-from influx_wrap.lut.lookup import Answers, Lookup, Status
-from influx_wrap.lut.uncertainty import make_error_model, sigma
+from influx_wrap.lut.lens_model import LensModel
+from influx_wrap.lut.lookup import Answers, Status
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.rig import FilmedWith
+from influx_wrap.model.table import Table
 
 _AT_ONCE = 50_000
 
@@ -55,7 +56,7 @@ class AnnotatedClip:
 
 def annotate_clip(
     metadata: LensMetadata,
-    lookup: Lookup,
+    lens: LensModel,
     *,
     fill: int = 0,
     with_sigma: bool = True,
@@ -67,11 +68,11 @@ def annotate_clip(
     """
     used = fill_gaps(metadata, fill) if fill else metadata
     raw = _spread(metadata, used.frame)
-    answers = lookup.query(used.lfl_mm, used.fd_m)
+    answers = lens.query(used.lfl_mm, used.fd_m)
     if not answers.answered.any():
-        raise InputError(_no_answer(used, lookup))
-    deviations = _sigma(lookup, answers, used) if with_sigma else None
-    table = lookup.table
+        raise InputError(_no_answer(used, lens.table))
+    deviations = _sigma(lens, answers, used) if with_sigma else None
+    table = lens.table
     truth = GroundTruth(
         raw,
         answers.intrinsics,
@@ -100,9 +101,8 @@ def _spread(metadata: LensMetadata, frame: IntArray) -> LensMetadata:
     return LensMetadata(frame, columns[0], columns[1], metadata.rig)
 
 
-def _sigma(lookup: Lookup, answers: Answers, used: LensMetadata) -> FloatArray:
+def _sigma(lens: LensModel, answers: Answers, used: LensMetadata) -> FloatArray:
     """(n, 8) standard deviations, a part of the clip at a time to spare memory."""
-    model = make_error_model(lookup)
     parts = []
     for start in range(0, len(used.frame), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -112,12 +112,11 @@ def _sigma(lookup: Lookup, answers: Answers, used: LensMetadata) -> FloatArray:
             answers.vertices[part],
             answers.weights[part],
         )
-        parts.append(sigma(lookup, model, some, used.lfl_mm[part], used.fd_m[part]))
+        parts.append(lens.sigma(some, used.lfl_mm[part], used.fd_m[part]))
     return np.concatenate(parts)
 
 
-def _no_answer(used: LensMetadata, lookup: Lookup) -> str:
-    table = lookup.table
+def _no_answer(used: LensMetadata, table: Table) -> str:
     told = used.some(used.told)
     if len(told.frame) == 0:
         return "no frame of the clip can be annotated: none has both LFL and FD."

@@ -9,7 +9,7 @@ from influx_wrap.annotate.clip import AnnotatedClip, annotate_clip
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.lens_metadata import read_metadata
-from influx_wrap.lut.lookup import make_lookup
+from influx_wrap.lut.lens_model import make_lens_model
 from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.model.rig import ReportedRig, RigComparison, compare_rig
 from influx_wrap.model.table import Table
@@ -20,6 +20,7 @@ def annotate(
     table: Table,
     *,
     scheme: str = DEFAULT,
+    by_covariance: bool | None = None,
     fill_gaps: int = 0,
     with_sigma: bool = True,
     any_lens: bool = False,
@@ -28,6 +29,8 @@ def annotate(
     """Intrinsics of every frame of a clip, from the file of its lens metadata.
 
     scheme      of the interpolation
+    by_covariance   whether experiments count as far as their covariances say, or all alike;
+                without it all alike for the scheme ``paper`` only
     fill_gaps   so many missing frames in a row are interpolated at most
     with_sigma  whether standard deviations are wanted, too
     any_lens    go on although the metadata are of another lens, camera or picture size than the
@@ -50,7 +53,7 @@ def annotate(
     try:
         clip = annotate_clip(
             told,
-            make_lookup(table, scheme),
+            make_lens_model(table, scheme, by_covariance=by_covariance),
             fill=fill_gaps,
             with_sigma=with_sigma,
             doubts=compared.contradictions,

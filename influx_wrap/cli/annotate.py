@@ -13,7 +13,7 @@ from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.files import annotate
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
-from influx_wrap.cli.options import PATH, catalogue_option, choice_option
+from influx_wrap.cli.options import PATH, catalogue_option, choice_option, weighing_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -41,6 +41,7 @@ LEAST_PREVIEW_PX = 160
     help="InFlux's ground-truth JSON, or CSV with sigmas.",
 )
 @choice_option("--scheme", SCHEMES, DEFAULT, "How to interpolate.")
+@weighing_option
 @click.option(
     "--fill-gaps",
     type=click.IntRange(min=0, max=MOST_FILLED),
@@ -75,6 +76,7 @@ def command(
     out: Path,
     kind: str | None,
     scheme: str,
+    by_covariance: bool | None,
     fill_gaps: int,
     any_lens: bool,
     video: Path | None,
@@ -118,6 +120,7 @@ def command(
             metadata,
             table,
             scheme=scheme,
+            by_covariance=by_covariance,
             fill_gaps=fill_gaps,
             with_sigma=as_csv or planned is not None,
             any_lens=any_lens,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,6 +18,7 @@ from influx_wrap.cli.options import (
     catalogue_option,
     keep_suspects_option,
     number_option,
+    weighing_option,
 )
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
@@ -23,10 +26,12 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.lut import read_table, write_table
-from influx_wrap.lut.judge import Judgement, favoured, judge_all
+from influx_wrap.lut.judge import Judged, Judgement, favoured, judge_all, judge_smooth
+from influx_wrap.lut.lens_model import smooth_lens
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import make_lookup
-from influx_wrap.lut.schemes import DEFAULT, SCHEMES
+from influx_wrap.lut.schemes import DEFAULT, PAPER, REGION_SCHEMES, SCHEMES, SMOOTH
+from influx_wrap.lut.smooth.fit import FEWEST
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
@@ -35,7 +40,8 @@ from influx_wrap.report.table_figure import (
     draw_intrinsics,
     draw_regions,
 )
-from influx_wrap.run.table import table_from
+from influx_wrap.run.plan import proposed
+from influx_wrap.run.table import contradictions, lens_notes, table_from
 
 SCHEME = click.Choice(SCHEMES)
 
@@ -82,10 +88,35 @@ def build(
     console = answer_console()
     n = len(built.table.names)
     console.print(escape(f"{n} experiments of {built.table.lens} in {out}"), soft_wrap=True)
+    for note in built.notes:
+        console.print(escape(f"  {note}"), soft_wrap=True)
     for name, reason in built.left_out.items():
         console.print(escape(f"  left out: {name}, {reason}"), soft_wrap=True)
     for name, remark in built.remarks.items():
         console.print(escape(f"  in it all the same: {name}, {remark}"), soft_wrap=True)
+
+
+@command.command("fit")
+@click.argument("table_file", metavar="LUT", type=PATH)
+def fit(table_file: Path) -> None:
+    """Find out how smooth the lens is, and keep that in its table's file.
+
+    "lut build" and "run" do this by themselves. Experiments that contradict the others are named.
+
+    \b
+    Example:
+      influx-calib lut fit canon17.json
+    """
+    table = read_table(table_file)
+    with Console(stderr=True).status("fitting the smooth lens"):
+        table = replace(table, smooth=smooth_lens(table).fit)
+        write_table(table_file, table)
+        odd = contradictions(table)
+    for note in lens_notes(table):
+        answer_console().print(escape(f"  {note}"), soft_wrap=True)
+    for name, doubt in odd.items():
+        answer_console().print(escape(f"  odd: {name}, {doubt.sentence}"), soft_wrap=True)
+    print_written(table_file)
 
 
 @command.command("query")
@@ -95,8 +126,16 @@ def build(
     "--fd-m", None, "Focus distance in metres, or inf.", above=0, infinite=True, required=True
 )
 @click.option("--scheme", type=SCHEME, default=DEFAULT, show_default=True, help="Interpolation.")
+@weighing_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bool) -> None:
+def query(
+    table_file: Path,
+    lfl_mm: float,
+    fd_m: float,
+    scheme: str,
+    by_covariance: bool | None,
+    as_json: bool,
+) -> None:
     """Intrinsics at one setting of the lens, with sigma and where they come from.
 
     \b
@@ -104,7 +143,7 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
       influx-calib lut query canon17.json --lfl-mm 35 --fd-m inf --json
     """
     table = LensTable.of(read_table(table_file))
-    answer = table.query(lfl_mm, fd_m, scheme=scheme)
+    answer = table.query(lfl_mm, fd_m, scheme=scheme, by_covariance=by_covariance)
     intrinsics = dict(zip(NAMES, answer.intrinsics.tolist(), strict=True))
     # Not known where an experiment that takes part has no covariance.
     sigma = {
@@ -113,6 +152,9 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     }
     rows = zip(answer.vertices.tolist(), answer.weights.tolist(), strict=True)
     vertices = [(table.names[row], weight) for row, weight in rows if row >= 0]
+    if scheme == SMOOTH and table.smooth is None:
+        note = f"its fit is not in the file yet; influx-calib lut fit {table_file} puts it there"
+        Console(stderr=True, soft_wrap=True).print(f"note: {escape(note)}")
     if as_json:
         click.echo(
             json.dumps(
@@ -141,6 +183,7 @@ def query(table_file: Path, lfl_mm: float, fd_m: float, scheme: str, as_json: bo
     console = answer_console()
     console.print(printed)
     parts = ", ".join(f"{name} {weight:.3f}" for name, weight in vertices)
+    parts = parts or f"all {len(table.names)} experiments"
     console.print(f"{answer.status} by scheme {scheme} from {parts}", soft_wrap=True)
     if None in sigma.values():
         console.print("Sigma is not known: experiments of the table have no covariance.")
@@ -167,9 +210,13 @@ def crossval(table_file: Path, figure: Path | None) -> None:
         answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
 
 
-def print_judgements(table: Table, judgements: list[Judgement]) -> None:
+def print_judgements(table: Table, of_regions: Sequence[Judgement]) -> None:
     """Errors of every scheme, and which is best for this lens."""
     console = answer_console()
+    judgements: list[Judged] = list(of_regions)
+    judged = of_regions[0].left_out.judged
+    if judged.any() and len(table.names) >= FEWEST:
+        judgements.insert(0, judge_smooth(smooth_lens(table), judged))
     best = favoured(judgements)
     if best is None:
         console.print("No experiment of this table is enclosed by others: nothing to judge.")
@@ -192,7 +239,7 @@ def print_judgements(table: Table, judgements: list[Judgement]) -> None:
     console.print(printed)
     console.print(
         f"This lens's own data favour {best.scheme}"
-        + ("." if best.scheme == DEFAULT else f"; the default is {DEFAULT}, as published."),
+        + ("." if best.scheme == DEFAULT else f"; the default is {DEFAULT}."),
         soft_wrap=True,
     )
 
@@ -204,7 +251,8 @@ def _share(share: float) -> str:
 @command.command("plot")
 @click.argument("table_file", metavar="LUT", type=PATH)
 @click.option("--figure", type=PATH, metavar="DIR", required=True, help="Where the figures go.")
-@click.option("--scheme", type=SCHEME, default=DEFAULT, show_default=True, help="Interpolation.")
+@click.option("--scheme", type=click.Choice(REGION_SCHEMES), default=PAPER,
+              show_default=True, help="Interpolation.")  # fmt: skip
 def plot(table_file: Path, figure: Path, scheme: str) -> None:
     """Draw the table's regions and its intrinsics.
 
@@ -227,7 +275,8 @@ def plot(table_file: Path, figure: Path, scheme: str) -> None:
 @click.argument("table_file", metavar="LUT", type=PATH)
 @click.option("--out", type=PATH, show_default="beside LUT, as .html", help="The page.")
 @click.option("--open", "is_opened", is_flag=True, help="Show it in the browser.")
-def explore(table_file: Path, out: Path | None, is_opened: bool) -> None:
+@catalogue_option
+def explore(catalogue: Path | None, table_file: Path, out: Path | None, is_opened: bool) -> None:
     """Write the lens explorer: one page that answers at any setting.
 
     It opens from a disk, without a network. Its numbers are those of "lut query"; a clip's lens
@@ -243,7 +292,8 @@ def explore(table_file: Path, out: Path | None, is_opened: bool) -> None:
         raise InputError(f"{out} is the table itself: choose another file with --out.")
     check_writable(out)
     with Console(stderr=True).status("leaving experiments out"):
-        write_explorer(out, table, judge_all(table))
+        proposals = proposed(table, load_catalogue(catalogue))
+        write_explorer(out, table, judge_all(table), proposals)
     print_written(out)
     if is_opened and click.launch(str(out)) != 0:
         raise InputError(f"there is no browser to open {out} with: open it by hand.")

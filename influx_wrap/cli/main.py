@@ -35,6 +35,7 @@ COMMANDS = {
     "evaluate": "How good a method's predicted intrinsics are, against the truth.",
     "submission": "Predictions for the benchmark: template, fill, validate.",
     "compare": "Original, modified and batch calibration side by side.",
+    "kalibr": "A real Kalibr to calibrate with: make our fork, check which one it is.",
 }
 
 

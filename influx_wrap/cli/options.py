@@ -99,6 +99,14 @@ def choice_option(
     return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
+weighing_option = click.option(
+    "--by-covariance/--all-alike",
+    "by_covariance",
+    default=None,
+    show_default="all alike for scheme paper, else by covariance",
+    help="Whether experiments count as far as their covariances say, or all alike.",
+)
+
 seed_option = count_option("--seed", 0, "The same seed gives the same bytes.")
 
 cells_option = click.option(
@@ -161,6 +169,15 @@ def lens_argument(function: Command) -> Command:
     """LENS and --camera."""
     camera = click.option("--camera", default=CAMERA, show_default=True, help="Camera body.")
     return click.argument("lens")(camera(function))
+
+
+plan_option = click.option(
+    "--plan",
+    "plan_file",
+    type=PATH,
+    show_default="the paper's",
+    help="Lens settings that say which cells there are, as plan --out writes them.",
+)
 
 
 def recipe_options(function: Command) -> Command:

@@ -18,6 +18,7 @@ from influx_wrap.cli.options import (
     jobs_option,
     keep_suspects_option,
     lens_argument,
+    plan_option,
     recipe_options,
     scheduler_option,
     seed_option,
@@ -39,6 +40,7 @@ from influx_wrap.run.plan import plan_by_name
 @lens_argument
 @click.option("--data", type=PATH, help="Folder with one experiment or recording per sub-folder.")
 @click.option("--out", type=PATH, show_default="runs/LENS", help="Folder of the run.")
+@plan_option
 @cells_option
 @recipe_options
 @engine_options
@@ -53,6 +55,7 @@ def command(
     camera: str,
     data: Path | None,
     out: Path | None,
+    plan_file: Path | None,
     cells: str,
     recipe: str,
     settings: tuple[tuple[str, str], ...],
@@ -85,21 +88,24 @@ def command(
       influx-calib run canon17 --scheduler tcp://10.0.0.1:8786
       influx-calib run canon17 --engine kalibr --image influx-kalibr
     """
-    plan_by_name(lens, camera, catalogue)  # A lens that is not known is the first thing to hear.
+    # A lens that is not known is the first thing to hear.
+    plan_by_name(lens, camera, catalogue, plan_file)
     chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
     folder = Path("runs") / lens if out is None else out
     if engine != "native" and scheduler is not None:
         raise InputError(f"--engine {engine} works on this machine: leave --scheduler out.")
     # Cells are what is done at once with our own engine, Kalibr's runs with Kalibr.
     calibrator = chosen_engine(
-        engine, image, timeout_s, folder=folder / "kalibr", jobs=1 if engine == "native" else jobs
-    )
+        engine, image, timeout_s,
+        folder=folder / "kalibr", jobs=1 if engine == "native" else jobs, recordings=data,
+    )  # fmt: skip
     with ConsoleListener() as listener:
         run = run_lens(
             lens,
             camera=camera,
             data=data,
             out=folder,
+            plan_file=plan_file,
             cells=cells,
             recipe=chosen,
             engine=calibrator,
@@ -116,8 +122,8 @@ def command(
         answer.print(error_table(run.results))
     for line in (*run_reasons(run.results), run_totals(run.results, run.totals, run.seconds)):
         answer.print(line, soft_wrap=not answer.is_terminal)
-    if run.table is not None:
-        print_judgements(run.table, list(run.judgements))
+    if run.table is not None and run.judgements:
+        print_judgements(run.table, run.judgements)
     print_written(*run.written)
     if run.totals["failed"]:
         raise click.exceptions.Exit(1)

@@ -21,6 +21,7 @@ from influx_wrap.cli.options import (
     jobs_option,
     lens_argument,
     number_option,
+    plan_option,
     seed_option,
 )
 from influx_wrap.cli.progress import watch
@@ -65,6 +66,7 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
 @click.option(
     "--out", type=PATH, required=True, help="Folder, one sub-folder per cell; or a clip's own."
 )
+@plan_option
 @cells_option
 @number_option(
     "--noise-px", NOISE.corner_px, "Standard deviation of each corner coordinate.", at_least=0
@@ -158,6 +160,7 @@ def command(
     lens: str,
     camera: str,
     out: Path,
+    plan_file: Path | None,
     cells: str,
     noise_px: float,
     outliers: float,
@@ -220,7 +223,7 @@ def command(
         )
         return
     _check_combination(context, images=images, video=video)
-    plan = plan_by_name(lens, camera, catalogue)
+    plan = plan_by_name(lens, camera, catalogue, plan_file)
     noise = Noise(
         corner_px=noise_px,
         outliers=outliers,
@@ -247,19 +250,23 @@ def command(
     answers().print(
         f"{counted(n_cells, 'cell')} of {lens} simulated in {out}, beside "
         f"the grid (plan.json) and all settings ({SETTINGS}).\n"
-        f"Calibrate with: {_run_line(lens, camera, out, catalogue)}",
+        f"Calibrate with: {_run_line(lens, camera, out, catalogue, plan_file)}",
         soft_wrap=True,
         markup=False,
     )
 
 
-def _run_line(lens: str, camera: str, out: Path, catalogue: Path | None) -> str:
+def _run_line(
+    lens: str, camera: str, out: Path, catalogue: Path | None, plan_file: Path | None
+) -> str:
     """The command that calibrates what was simulated, for a shell."""
     words = ["influx-calib", "run", lens, "--data", str(out)]
     if camera != CAMERA:
         words += ["--camera", camera]
     if catalogue is not None:
         words += ["--catalogue", str(catalogue)]
+    if plan_file is not None:
+        words += ["--plan", str(plan_file)]
     return shlex.join(words)
 
 

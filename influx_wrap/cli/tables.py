@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -23,7 +23,11 @@ from influx_wrap.evaluate.cells import (
 )
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.intrinsics import NAMES, field_of_view_deg
-from influx_wrap.model.result import Assessment, CalibrationResult
+from influx_wrap.model.record import CellRecord
+from influx_wrap.model.result import PICK_SIGMAS, Assessment, CalibrationResult
+
+if TYPE_CHECKING:
+    from influx_wrap.plan.next_experiments import Proposal
 
 PLAIN_WIDTH = 110
 """Characters per line where there is no terminal to ask, in a log for instance."""
@@ -56,6 +60,33 @@ def plan_table(plan: Plan) -> Table:
     for index, fd in enumerate(plan.fd_m):
         targets = [cell.target_name for cell in plan.cells if cell.focus_index == index]
         table.add_row(f"f{index} {fd:5.2f}", *map(_target, targets))
+    return table
+
+
+def chosen_table(plan: Plan) -> Table:
+    """One row per experiment, zoom by zoom."""
+    table = _table(f"{plan.lens.name} on {plan.camera.name}: where to film")
+    table.add_column("cell")
+    for name in ("LFL (mm)", "FD (m)", "target"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell in plan.cells:
+        table.add_row(cell.name, f"{cell.lfl_mm:g}", f"{cell.fd_m:.2f}", _target(cell.target_name))
+    return table
+
+
+def next_table(proposals: Sequence[Proposal], title: str) -> Table:
+    """One row per experiment to add, the best first."""
+    table = _table(title)
+    for name in ("LFL (mm)", "FD (m)", "target", "largest (px)", "mean (px)"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in proposals:
+        table.add_row(
+            f"{one.lfl_mm:g}",
+            f"{one.fd_m:.2f}",
+            _target(one.target),
+            f"{one.before.largest_px:.2f} -> {one.after.largest_px:.2f}",
+            f"{one.before.mean_px:.2f} -> {one.after.mean_px:.2f}",
+        )
     return table
 
 
@@ -133,7 +164,8 @@ def error_table(cells: Sequence[CellResult]) -> Table:
 
 
 def run_reasons(cells: Sequence[CellResult]) -> list[str]:
-    """Lines for each cell that is not simply good: why, what to film next, and warnings."""
+    """Lines for each cell that is not simply good: why, what to film next, and warnings; and a
+    line for all those whose answer is not the paper's."""
     lines = []
     for cell in cells:
         name = escape(cell.cell)
@@ -144,7 +176,23 @@ def run_reasons(cells: Sequence[CellResult]) -> list[str]:
         word = _coloured("suspect", "suspect") if cell.is_suspect else "to be checked"
         lines += [f"{name}: {word}, {escape(sentence)}" for sentence in cell.suspicions]
         lines += [f"{name}: [yellow]warning[/], {escape(text)}" for text in cell.warnings]
-    return lines
+    return lines + _off_paper(cells)
+
+
+def _off_paper(cells: Sequence[CellResult]) -> list[str]:
+    """How many answers the paper's pick is far from, how far at most, and why."""
+    apart = {cell.cell: cell.off_paper for cell in cells if cell.off_paper is not None}
+    if not apart:
+        return []
+    furthest, most = max(apart.items(), key=lambda item: item[1].sigmas)
+    causes = Counter(difference.why for difference in apart.values()).most_common()
+    why = "; ".join(text if len(causes) == 1 else f"{text} ({n})" for text, n in causes)
+    noun = "experiment" if len(cells) == 1 else "experiments"
+    return [
+        f"[yellow]the paper's pick[/] differs by more than {PICK_SIGMAS:g} sigma in {len(apart)} "
+        f"of {len(cells)} {noun}, at most by {most.sigmas:.1f} sigma ({most.parameter} of "
+        f"{escape(furthest)}): {why}. result.json (paper_pick) and report.html have each."
+    ]
 
 
 def run_totals(cells: Sequence[CellResult], totals: Mapping[str, Any], seconds: float) -> str:
@@ -202,6 +250,33 @@ def _compared(cells: Sequence[CellResult]) -> list[tuple[str, list[str]]]:
             for kind in ("median", "max")
         ),
     ]
+
+
+def beside_table(
+    title: str,
+    records: Mapping[str, Mapping[str, CellRecord]],
+    seconds: Mapping[tuple[str, str], float],
+) -> Table:
+    """Cell by cell what each recipe, or a Kalibr, found: intrinsics, views and time."""
+    table = _table(title)
+    for name in ("cell", "by"):
+        table.add_column(name, no_wrap=True)
+    for name in (*SHOWN, "views", "time s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell in next(iter(records.values())):
+        label = escape(cell)
+        for recipe, by_cell in records.items():
+            result, took = by_cell[cell].result, seconds.get((recipe, cell))
+            time_s = "" if took is None else f"{took:.1f}"
+            if result is None:
+                table.add_row(label, recipe, *[""] * len(SHOWN), "failed", time_s)
+            else:
+                values = [f"{getattr(result.intrinsics, name):.3f}" for name in SHOWN]
+                views = f"{len(result.views_used)} of {len(result.views)}"
+                table.add_row(label, recipe, *values, views, time_s)
+            label = ""
+        table.add_section()
+    return table
 
 
 def epe_table(thresholds_px: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Table:

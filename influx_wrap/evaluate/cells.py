@@ -20,7 +20,7 @@ import numpy as np
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellRecord
-from influx_wrap.model.result import Assessment
+from influx_wrap.model.result import Assessment, PickDifference
 
 SHOWN = ("fx", "fy", "cx", "cy")
 """The parameters a summary is about."""
@@ -40,6 +40,7 @@ class CellResult:
     suspicions  what was typed and the pictures contradict, a sentence each
     is_suspect  whether the answer is filed wrongly by one of them, and nobody has said otherwise
     warnings    what the calibration says of its own way, a sentence each
+    off_paper   how far off the paper's pick is, which is none of the warnings; None if it is not
     """
 
     cell: str
@@ -56,12 +57,15 @@ class CellResult:
     suspicions: tuple[str, ...] = ()
     is_suspect: bool = False
     warnings: tuple[str, ...] = ()
+    off_paper: PickDifference | None = None
 
     @classmethod
     def of(cls, record: CellRecord) -> CellResult:
         """From a cell's record."""
         cell, truth, result, failure = record.cell, record.truth, record.result, record.failure
         sigma = None if result is None else dict(zip(NAMES, result.sigma.tolist(), strict=True))
+        pick = None if result is None else result.paper_pick
+        warnings = () if result is None else result.warnings
         return cls(
             cell=cell.name,
             lfl_mm=cell.lfl_mm,
@@ -76,7 +80,8 @@ class CellResult:
             assessment=None if result is None else result.assessment,
             suspicions=tuple(one.sentence for one in record.suspicions),
             is_suspect=not record.is_trusted and any(one.harmful for one in record.suspicions),
-            warnings=() if result is None else result.warnings,
+            warnings=tuple(text for text in warnings if pick is None or text != pick.warning),
+            off_paper=None if pick is None else pick.difference,
         )
 
     @property

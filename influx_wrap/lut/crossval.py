@@ -3,8 +3,10 @@
 Leave-one-out as in the paper: of the experiments in regions around the one left out, four
 that form a grid region around it are looked for, and of several the one that interpolates
 least over focal lengths is taken; that is bilinear interpolation. Otherwise the remaining
-neighbours are triangulated and the triangle that holds the one left out answers. An
-experiment on the rim of the others is not enclosed by them, and is not judged.
+neighbours are triangulated, column by column as the table itself is, and the triangle that
+holds the one left out answers: between two experiments of its own column, these two. An
+experiment that is outside of what the others enclose, as most of the nearest and farthest of
+their columns are, is not judged.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from influx_wrap.lut.kernels import in_quad, in_triangle
+from influx_wrap.lut.kernels import in_quad, locate
 from influx_wrap.lut.lookup import Lookup
 from influx_wrap.lut.regions import make_regions
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
@@ -53,14 +55,15 @@ def leave_one_out(lookup: Lookup) -> LeftOut:
     vertices, weights = np.full((n, 4), -1), np.zeros((n, 4))
     for row in range(n):
         around = _neighbours(lookup, row)
-        answer = _from_grid(lookup, row, around) or _from_triangles(lookup, row, around)
+        answer = _from_grid(lookup, row, around) or _from_strips(lookup, row, around)
         if answer is not None:
             vertices[row], weights[row] = answer
-    judged = vertices[:, 0] >= 0
-    blended = scheme.blended(table.values, table.fd_m)
-    mixed = np.einsum("nk,nkc->nc", weights, blended[vertices])
+    mixed = np.full_like(table.values, np.nan)
+    for row in np.flatnonzero(vertices[:, 0] >= 0).tolist():
+        others = vertices[row][vertices[row] >= 0]
+        values = lookup.experiments.without(row, others.tolist())
+        mixed[row] = weights[row, : len(others)] @ scheme.blended(values, table.fd_m[others])
     predicted = scheme.intrinsics(mixed, table.fd_m)
-    predicted[~judged] = np.nan
     return LeftOut(predicted, vertices, weights)
 
 
@@ -96,17 +99,24 @@ def _from_grid(lookup: Lookup, row: int, around: list[int]) -> _Answer | None:
     return None if best is None else best[1]
 
 
-def _from_triangles(lookup: Lookup, row: int, around: list[int]) -> _Answer | None:
-    """Three experiments around one."""
-    if len(around) < 3:
-        return None
+def _from_strips(lookup: Lookup, row: int, around: list[int]) -> _Answer | None:
+    """What the regions between the others say: of two of the same column, or of three."""
     places = lookup.regions.places
-    triangles = make_regions(places[around], np.empty((0, 4), dtype=np.int64)).vertices
-    for triangle in triangles.tolist():
-        if triangle[2] < 0:
-            continue
-        corners = [around[k] for k in triangle[:3]]
-        weights = np.zeros(4)
-        if in_triangle(places[corners], places[row, 0], places[row, 1], weights) > ON_RIM:
-            return [*corners, -1], weights
-    return None
+    columns = [
+        np.array([k for k, other in enumerate(around) if other in rows])
+        for rows in (set(rows.tolist()) for _, rows in lookup.table.columns)
+    ]
+    columns = [rows for rows in columns if len(rows)]
+    if not columns:
+        return None
+    regions = make_regions(places[around], columns, np.empty((0, 4), dtype=np.int64))
+    x, y = places[row : row + 1].T
+    low, high = regions.range_of_y(x)
+    slack = ON_RIM * np.ptp(places[:, 1])
+    if not low[0] - slack <= y[0] <= high[0] + slack:
+        return None
+    region, weights = locate(x, y, regions.places, regions.vertices, regions.boxes)
+    if region[0] < 0:
+        return None
+    vertices = regions.vertices[region[0]].tolist()
+    return [around[k] if k >= 0 else -1 for k in vertices], weights[0]

@@ -15,6 +15,17 @@ in a region that is almost a line, rounding is worth so much."""
 
 
 @jit
+def on_line(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
+    """Weights (first two of 4) of the ends of a piece of a line, on which a place is; returns the
+    lesser. By shares of x, or of y if the line is upright."""
+    axis = 0 if corners[0, 0] != corners[1, 0] else 1
+    at = x if axis == 0 else y
+    share = (at - corners[0, axis]) / (corners[1, axis] - corners[0, axis])
+    weights[0], weights[1], weights[2], weights[3] = 1 - share, share, 0.0, 0.0
+    return min(share, 1 - share)
+
+
+@jit
 def in_triangle(corners: FloatArray, x: float, y: float, weights: FloatArray) -> float:
     """Barycentric weights (first three of 4) of a triangle's corners; returns the least."""
     ax, ay = corners[0, 0], corners[0, 1]
@@ -76,14 +87,20 @@ def locate(
             left, bottom, right, top = boxes[candidate]
             if not (left <= x[k] <= right and bottom <= y[k] <= top):
                 continue
-            is_quad = vertices[candidate, 3] >= 0
-            for corner in range(4 if is_quad else 3):
-                corners[corner, 0] = places[vertices[candidate, corner], 0]
-                corners[corner, 1] = places[vertices[candidate, corner], 1]
-            if is_quad:
+            size = 0
+            while size < 4 and vertices[candidate, size] >= 0:
+                corners[size, 0] = places[vertices[candidate, size], 0]
+                corners[size, 1] = places[vertices[candidate, size], 1]
+                size += 1
+            if size == 4:
                 least = in_quad(corners, x[k], y[k], trial)
-            else:
+            elif size == 3:
                 least = in_triangle(corners, x[k], y[k], trial)
+            elif size == 2:
+                least = on_line(corners, x[k], y[k], trial)
+            else:
+                least = 0.0
+                trial[0], trial[1], trial[2], trial[3] = 1.0, 0.0, 0.0, 0.0
             if least > best:
                 best = least
                 region[k] = candidate

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from influx_wrap.lut.lookup import Lookup, Status, make_lookup, one
+from influx_wrap.lut.lens_model import LensModel, make_lens_model
+from influx_wrap.lut.lookup import Status, one
 from influx_wrap.lut.schemes import DEFAULT
-from influx_wrap.lut.uncertainty import ErrorModel, make_error_model, sigma
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.table import Table
@@ -23,13 +23,16 @@ class TableAnswer:
     intrinsics  (..., 8) in the order of ``NAMES``; NaN where there is no answer
     sigma       (..., 8) their standard deviations; NaN where there is no answer, or where an
                 experiment that it comes from has no covariance
+    covariance  (..., 8, 8) of the intrinsics; None from schemes that know sigmas only
     status      (...) ``interpolated``, ``extrapolated``, or why there is no answer
-    vertices    (..., k) rows of the table's experiments it comes from, -1 for none
+    vertices    (..., k) rows of the table's experiments it comes from, -1 for none; with the
+                scheme ``smooth``, to which all contribute, k is 0
     weights     (..., k) theirs
     """
 
     intrinsics: FloatArray
     sigma: FloatArray
+    covariance: FloatArray | None
     status: NDArray[np.str_]
     vertices: IntArray
     weights: FloatArray
@@ -49,9 +52,19 @@ class LensTable(Table):
         """The same table, able to answer."""
         return cls(**{field.name: getattr(table, field.name) for field in fields(Table)})
 
-    def query(self, lfl_mm: ArrayLike, fd_m: ArrayLike, *, scheme: str = DEFAULT) -> TableAnswer:
+    def query(
+        self,
+        lfl_mm: ArrayLike,
+        fd_m: ArrayLike,
+        *,
+        scheme: str = DEFAULT,
+        by_covariance: bool | None = None,
+    ) -> TableAnswer:
         """Intrinsics at a lens focal length and a focus distance (``inf`` allowed), or at arrays
         of them, which are broadcast.
+
+        ``by_covariance`` says whether experiments count as far as their covariances say, or all
+        alike; without it all alike for the scheme ``paper`` only.
 
         One setting at which the table has no answer raises ``InputError``; in arrays it is NaN.
 
@@ -60,15 +73,18 @@ class LensTable(Table):
             print(answer.camera.fx, answer.sigma[0], answer.status)
         """
         lfl, fd = np.broadcast_arrays(np.asarray(lfl_mm, float), np.asarray(fd_m, float))
-        lookup, model = _ready(self, scheme)
-        answers = lookup.query(lfl.ravel(), fd.ravel())
+        model = _ready(self, scheme, by_covariance)
+        settings = lfl.ravel(), fd.ravel()
+        answers = model.query(*settings)
         if lfl.ndim == 0:
             one(answers, self, float(lfl), float(fd))
-        deviation = sigma(lookup, model, answers, lfl.ravel(), fd.ravel())
+        deviation = model.sigma(answers, *settings)
+        covariance = model.covariance(answers, *settings)
         names = np.array([Status(code).name.lower() for code in answers.status.tolist()])
         return TableAnswer(
             answers.intrinsics.reshape(*lfl.shape, 8),
             deviation.reshape(*lfl.shape, 8),
+            None if covariance is None else covariance.reshape(*lfl.shape, 8, 8),
             names.reshape(lfl.shape),
             answers.vertices.reshape(*lfl.shape, -1),
             answers.weights.reshape(*lfl.shape, -1),
@@ -76,6 +92,5 @@ class LensTable(Table):
 
 
 @lru_cache(maxsize=8)
-def _ready(table: LensTable, scheme: str) -> tuple[Lookup, ErrorModel]:
-    lookup = make_lookup(table, scheme)
-    return lookup, make_error_model(lookup)
+def _ready(table: LensTable, scheme: str, by_covariance: bool | None) -> LensModel:
+    return make_lens_model(table, scheme, by_covariance=by_covariance)

@@ -1,6 +1,6 @@
 """Intrinsics at any setting of a lens, from its table.
 
-Inside the table's hull they are interpolated in the region the setting is in. Beyond it, in
+Inside the table they are interpolated in the region the setting is in. Beyond it, in
 focus distance, the paper's extrapolation holds: all but the focal lengths are those of the
 nearest focus distance in the table, and the focal lengths are those of thin lenses, one for
 each of the two neighbouring focal lengths of the table, whose own focal length is the
@@ -16,12 +16,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import ConvexHull
 
 from influx_wrap.errors import InputError
 from influx_wrap.lut.kernels import blend, locate
 from influx_wrap.lut.regions import Regions, make_regions
-from influx_wrap.lut.schemes import DEFAULT, Scheme, cfl_mm, effective_lfl_mm
+from influx_wrap.lut.schemes import PAPER, Scheme, cfl_mm, effective_lfl_mm
+from influx_wrap.lut.weighing import Experiments, as_measured, weighed
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
@@ -69,34 +69,12 @@ class Lookup:
     table: Table
     scheme: Scheme
     regions: Regions
+    experiments: Experiments
 
     @cached_property
-    def _blended(self) -> FloatArray:
-        return self.scheme.blended(self.table.values, self.table.fd_m)
-
-    @cached_property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Corners (m, 2) of the hull's lower and of its upper side, from left to right."""
-        places = self.regions.places
-        left, right = places[:, 0].min(), places[:, 0].max()
-        if self._is_line:
-            corners = places[np.lexsort((places[:, 1], places[:, 0]))]
-            return (corners, corners) if left < right else (corners[[0]], corners[[-1]])
-        corners = places[ConvexHull(places / np.ptp(places, axis=0)).vertices]
-        sides = []
-        for sign in (1, -1):
-            # Corners turn counter-clockwise: along the lower side they go right.
-            start = np.lexsort((sign * corners[:, 1], corners[:, 0]))[0]
-            along = np.roll(corners, -start, axis=0)[::sign]
-            along = np.roll(along, 1, axis=0) if sign < 0 else along
-            end = int(np.argmax(along[:, 0] == right))
-            sides.append(along[: end + 1])
-        assert sides[0][0, 0] == left
-        return sides[0], sides[1]
-
-    @property
-    def _is_line(self) -> bool:
-        return bool((self.regions.vertices[:, 2] < 0).all())
+    def blended(self) -> FloatArray:
+        """(n, 8) what is interpolated between the experiments."""
+        return self.scheme.blended(self.experiments.values, self.table.fd_m)
 
     def query(self, lfl_mm: ArrayLike, fd_m: ArrayLike) -> Answers:
         """Intrinsics at focal lengths and focus distances (q,), infinity included."""
@@ -104,17 +82,18 @@ class Lookup:
         lfl, fd = np.ravel(lfl), np.ravel(fd)
         status = self._first_status(lfl, fd)
         usable = status == Status.INTERPOLATED
-        x = np.clip(lfl, self.table.lfl_mm.min(), self.table.lfl_mm.max())
+        x = np.clip(lfl, self.regions.places[:, 0].min(), self.regions.places[:, 0].max())
         with np.errstate(divide="ignore"):
             y = self.scheme.y(fd)
-        low, high = self._range_of_y(x)
+        low, high = self.regions.range_of_y(x)
         slack = 1e-12 * (np.abs(low) + np.abs(high))
         inside = (y >= low - slack) & (y <= high + slack)
         status[usable & ~inside] = Status.EXTRAPOLATED
         nearest = np.where(usable, np.clip(y, low, high), low)
-        region, weights = self._locate(x, nearest)
-        vertices = self.regions.vertices[region]
-        blended = blend(region, weights, self.regions.vertices, self._blended)
+        own = self.regions
+        region, weights = locate(x, nearest, own.places, own.vertices, own.boxes)
+        vertices = own.vertices[region]
+        blended = blend(region, weights, own.vertices, self.blended)
         with np.errstate(divide="ignore"):
             place_fd = np.where(inside, fd, self.scheme.fd(nearest))
         intrinsics = self.scheme.intrinsics(blended, place_fd)
@@ -139,38 +118,12 @@ class Lookup:
         status[~usable] = Status.UNUSABLE
         return status
 
-    def _range_of_y(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Least and greatest y (q,) of the hull at x (q,)."""
-        low, high = self.bounds
-        return np.interp(x, *low.T), np.interp(x, *high.T)
-
-    def _locate(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Regions (q,) and weights (q, 4) of places inside the hull, or on its rim."""
-        if self._is_line:
-            return self._locate_on_line(x, y)
-        return locate(x, y, self.regions.places, self.regions.vertices, self.regions.boxes)
-
-    def _locate_on_line(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The same for a table of one focal length, or of places in a row."""
-        vertices, places = self.regions.vertices, self.regions.places
-        weights = np.zeros((len(y), 4))
-        if len(places) == 1:
-            weights[:, 0] = 1.0
-            return np.zeros(len(y), dtype=np.int64), weights
-        is_upright = np.ptp(places[:, 0]) == 0
-        ends = places[np.append(vertices[:, 0], vertices[-1, 1]), int(is_upright)]
-        along = y if is_upright else x
-        region = np.clip(np.searchsorted(ends, along, side="right") - 1, 0, len(vertices) - 1)
-        share = (along - ends[region]) / (ends[region + 1] - ends[region])
-        weights[:, 0], weights[:, 1] = 1 - share, share
-        return region, weights
-
     @cached_property
     def column_lenses(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Focal lengths (c,) of the table's columns, the effective focal length (c,) of each
         in mm, and its relative scatter (c,) over the column's experiments."""
         table = self.table
-        metric = 0.5e-3 * (table.values[:, :2] * np.array(table.pixel_um)).sum(axis=1)
+        metric = 0.5e-3 * (self.experiments.values[:, :2] * np.array(table.pixel_um)).sum(axis=1)
         inverse = 1 / effective_lfl_mm(metric, table.fd_m)
         lfl = np.array([value for value, _ in table.columns])
         mean = np.array([inverse[rows].mean() for _, rows in table.columns])
@@ -197,14 +150,29 @@ class Lookup:
         return np.asarray((1 - share) * both[0] + share * both[1])
 
 
-def make_lookup(table: Table, scheme: str = DEFAULT) -> Lookup:
-    """A table's regions in the coordinates of a scheme."""
+def make_lookup(table: Table, scheme: str = PAPER, *, by_covariance: bool | None = None) -> Lookup:
+    """A table's regions in the coordinates of a scheme; experiments at infinity have no part.
+
+    by_covariance  whether experiments count as their covariances say, or all alike; without it
+                   all alike for ``paper``, which is as published, and otherwise as they say
+    """
+    if not np.isfinite(table.fd_m).any():
+        raise InputError(
+            f"all experiments of {table.lens} are focused at infinity: there is nothing between "
+            "them to interpolate."
+        )
+    table = table.finite
     chosen = Scheme(scheme, table.pixel_um)
     places = np.column_stack([table.lfl_mm, chosen.y(table.fd_m)])
     if len(table.columns) == 1:
         # Focal lengths that differ by less than can be set are one.
         places[:, 0] = table.lfl_mm.mean()
-    return Lookup(table, chosen, make_regions(places, table.cells))
+    columns = [rows for _, rows in table.columns]
+    regions = make_regions(places, columns, table.cells)
+    if by_covariance is None:
+        by_covariance = scheme != "paper"
+    experiments = weighed(table) if by_covariance else as_measured(table)
+    return Lookup(table, chosen, regions, experiments)
 
 
 def one(answers: Answers, table: Table, lfl_mm: float, fd_m: float) -> dict[str, float]:

@@ -1,7 +1,8 @@
-"""How values between experiments are interpolated: three schemes, each a change of variables.
+"""How values between experiments are found.
 
-Regions and weights are the same for all; a scheme says in which coordinates they are built
-and which quantities are blended.
+``smooth`` takes the lens as one smooth thing (``lut.smooth``). The other three look between
+neighbours: regions and weights are the same for them; each is a change of variables, and says in
+which coordinates regions are built and which quantities are blended.
 
 paper      (LFL, FD), intrinsics as they are: as published.
 disparity  (LFL, 1 / FD): a lens reacts to the reciprocal of the distance, so that infinity
@@ -19,19 +20,22 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 
-SCHEMES = ("paper", "disparity", "thin-lens")
-DEFAULT = "paper"
+SMOOTH = "smooth"
+PAPER = "paper"
+REGION_SCHEMES = (PAPER, "disparity", "thin-lens")
+SCHEMES = (SMOOTH, *REGION_SCHEMES)
+DEFAULT = SMOOTH
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """One of ``SCHEMES``; ``pixel_um`` (2,) is the sensor's pitch in x and in y."""
+    """One of ``REGION_SCHEMES``; ``pixel_um`` (2,) is the sensor's pitch in x and in y."""
 
     name: str
     pixel_um: tuple[float, float]
 
     def __post_init__(self) -> None:
-        if self.name not in SCHEMES:
+        if self.name not in REGION_SCHEMES:
             raise InputError(
                 f"there is no interpolation scheme {self.name!r}; known: {', '.join(SCHEMES)}."
             )

@@ -53,13 +53,12 @@ class ErrorModel:
 
 def make_error_model(lookup: Lookup) -> ErrorModel:
     """What leaving experiments out says about a table's errors."""
-    table, scheme = lookup.table, lookup.scheme
-    blended = scheme.blended(table.values, table.fd_m)
+    table, scheme, blended = lookup.table, lookup.scheme, lookup.blended
     slope = scheme.slope(blended, table.fd_m)
-    measured = np.diagonal(table.covariance, axis1=1, axis2=2) / slope**2
+    measured = np.diagonal(lookup.experiments.covariance, axis1=1, axis2=2) / slope**2
     # How much a lens bends can be told without knowing how well it was measured.
     variance = np.nan_to_num(measured)
-    bends, near = _bends(lookup, blended, variance), _near(lookup)
+    bends, near = _bends(lookup, blended, variance), lookup.regions.neighbours
     others = _local(bends.square, near & ~np.eye(len(near), dtype=bool))
     factor = np.stack([_true_factor(bends, others, axis) for axis in range(2)])
 
@@ -95,7 +94,7 @@ def sigma(
 ) -> FloatArray:
     """(q, 8) standard deviations of answers (q,) at settings (q,); NaN where there is no answer,
     or where an experiment that it comes from has no covariance."""
-    table, scheme = lookup.table, lookup.scheme
+    scheme = lookup.scheme
     places = np.einsum("qk,qkc->qc", answers.weights, lookup.regions.places[answers.vertices])
     measured, bent = _blended_variance(
         lookup,
@@ -106,11 +105,7 @@ def sigma(
         model.curvature,
     )
     fd = np.where(answers.status == Status.EXTRAPOLATED, scheme.fd(places[:, 1]), fd_m)
-    blended = np.einsum(
-        "qk,qkc->qc",
-        answers.weights,
-        scheme.blended(table.values, table.fd_m)[answers.vertices],
-    )
+    blended = np.einsum("qk,qkc->qc", answers.weights, lookup.blended[answers.vertices])
     slope = scheme.slope(blended, fd)
     result = np.abs(slope) * np.sqrt(measured + bent)
     beyond = answers.status == Status.EXTRAPOLATED
@@ -218,16 +213,6 @@ def _measure_bend(
     bends.error[row, axis] = weights @ blended[rows] - blended[row]
     bends.noise[row, axis] = weights**2 @ variance[rows] + variance[row]
     bends.reach[row, axis] = before * after
-
-
-def _near(lookup: Lookup) -> BoolArray:
-    """(n, n) which experiments share a region, each with itself too."""
-    n = len(lookup.table.names)
-    near = np.eye(n, dtype=bool)
-    for vertices in lookup.regions.vertices:
-        members = vertices[vertices >= 0]
-        near[np.ix_(members, members)] = True
-    return near
 
 
 def _local(bends: FloatArray, near: BoolArray) -> FloatArray:

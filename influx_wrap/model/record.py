@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from influx_wrap.model.intrinsics import Intrinsics
@@ -95,6 +95,12 @@ class CellRecord:
         if assessment is not None and assessment.grade == "do not use":
             return (*harmful, assessment.sentence)
         return harmful
+
+    def doubted(self, suspicion: Suspicion | None) -> CellRecord:
+        """The record with a suspicion that only the other cells of the lens give rise to."""
+        if suspicion is None:
+            return self
+        return replace(self, suspicions=(*self.suspicions, suspicion))
 
     def as_dict(self) -> Json:
         """Plain data for ``result.json`` or ``failure.json``."""

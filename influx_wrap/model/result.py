@@ -121,18 +121,56 @@ class ProjectionUncertainty:
         return cls(**{f"{name}_px": value for name, value in data.items()})
 
 
+PICK_SIGMAS = 3.0
+"""From how far apart on the paper's pick and the answer are said to differ."""
+
+
+@dataclass(frozen=True)
+class PickDifference:
+    """How far the paper's pick is from the answer, and why.
+
+    parameter  the one of fx, fy, cx and cy that is furthest off
+    why        a clause that is the same for all experiments of its kind
+    detail     the numbers of this experiment that belong to it
+    """
+
+    parameter: str
+    sigmas: float
+    why: str
+    detail: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PickDifference:
+        """From plain data."""
+        if data["parameter"] not in NAMES:
+            raise ValueError(f"there is no parameter {data['parameter']!r}")
+        return cls(data["parameter"], float(data["sigmas"]), data["why"], data["detail"])
+
+
 @dataclass(frozen=True)
 class PaperPick:
     """What the paper's rule would have answered, beside an answer from all views.
 
     selected    number of the rollout, or "initialization" where the paper's rule takes that
-    difference  how it differs from the answer and why, in words; None if it does not by more than
-                three sigma
+    difference  from the answer; None if it is not larger than ``PICK_SIGMAS``
     """
 
     selected: int | Literal["initialization"]
     intrinsics: Intrinsics
-    difference: str | None
+    difference: PickDifference | None
+
+    @property
+    def warning(self) -> str | None:
+        """The difference in words, None if there is none."""
+        apart = self.difference
+        if apart is None:
+            return None
+        value = getattr(self.intrinsics, apart.parameter)
+        detail = "" if apart.detail is None else f" ({apart.detail})"
+        return (
+            f"the paper's pick has {apart.parameter} {value:.2f}, {apart.sigmas:.1f} sigma from "
+            f"the answer: {apart.why}{detail}"
+        )
 
     def as_dict(self) -> Json:
         """Plain data."""
@@ -141,8 +179,9 @@ class PaperPick:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PaperPick:
         """From plain data."""
-        camera = Intrinsics.from_mapping(data["intrinsics"])
-        return cls(data["selected"], camera, data["difference"])
+        camera, apart = Intrinsics.from_mapping(data["intrinsics"]), data["difference"]
+        difference = None if apart is None else PickDifference.from_dict(apart)
+        return cls(data["selected"], camera, difference)
 
 
 Grade = Literal["good", "usable with care", "do not use"]
@@ -220,7 +259,11 @@ class CalibrationResult:
 
     @property
     def n_corners_removed(self) -> int:
-        """Corners left out of the views used."""
+        """Corners left out of the views used; a Kalibr says how many, not which."""
+        if self.engine is not None and isinstance(self.selected, int):
+            for rollout in self.rollouts[self.selected : self.selected + 1]:
+                if rollout.corners_removed is not None:
+                    return rollout.corners_removed
         return sum(len(view.corners_removed) for view in self.views_used)
 
     def as_dict(self) -> Json:

@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from influx_wrap.formats.files import make_folder
 from influx_wrap.lut.judge import Judgement
 from influx_wrap.lut.lookup import Lookup
-from influx_wrap.lut.schemes import DEFAULT
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
@@ -148,9 +147,9 @@ def _norm(errors: FloatArray) -> Normalize:
 
 def draw_table(table: Table, judgements: Sequence[Judgement], folder: Path) -> None:
     """All pictures of a table, as far as there is something to see."""
-    draw_all_left_out(table, judgements, folder)
-    if len(table.columns) > 1:
-        [lookup] = [judged.lookup for judged in judgements if judged.scheme == DEFAULT]
+    draw_all_left_out(table.finite, judgements, folder)
+    if len(table.finite.columns) > 1:
+        lookup = judgements[0].lookup
         draw_regions(lookup, folder / "regions.png")
         draw_intrinsics(lookup, folder / "intrinsics.png")
 

@@ -31,9 +31,11 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, Json
+from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.target import bow_basis
 from influx_wrap.report.run_page import FootagePicture, Seen, cell_data, write_run_page
 from influx_wrap.run.jobs import by_number
+from influx_wrap.run.table import contradicted_in
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace
 
@@ -62,6 +64,7 @@ class _Task:
     record: Path
     folder: Path
     beside: Path
+    doubt: Suspicion | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +127,13 @@ def used_residuals(
 
 
 def _tasks(workspace: Workspace, data: Path | None) -> list[_Task]:
-    records = workspace.records()
+    records, doubts = workspace.records(), contradicted_in(workspace)
     tasks = []
     for name in sorted(records, key=by_number):
         beside = workspace.data(name)
         recorded = data is not None and (data / name / EXPERIMENT).exists()
         folder = data / name if data is not None and recorded else beside
-        tasks.append(_Task(name, records[name], folder, beside))
+        tasks.append(_Task(name, records[name], folder, beside, doubts.get(name)))
     return tasks
 
 
@@ -158,7 +161,7 @@ def _died(task: _Task, how: WorkerDied) -> _Shown:
 
 def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
     try:
-        record = CellRecord.from_dict(read_json(task.record).values)
+        record = CellRecord.from_dict(read_json(task.record).values).doubted(task.doubt)
         with threadpool_limits(limits=1):
             shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
         # What the page will be made of, here, where one experiment's fault is no other's.

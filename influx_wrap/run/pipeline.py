@@ -23,7 +23,7 @@ from influx_wrap.engines.engine import Engine
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
-from influx_wrap.formats.catalogue import CAMERA, load_catalogue
+from influx_wrap.formats.catalogue import CAMERA, Catalogue, load_catalogue
 from influx_wrap.formats.files import write_json, write_text
 from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.judge import Judgement, judge_all
@@ -31,7 +31,6 @@ from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Rig
 from influx_wrap.model.record import CellRecord
-from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.explorer import write_explorer
@@ -42,8 +41,8 @@ from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.observe import observe_jobs, warn_of_unused
 from influx_wrap.run.page import write_report
-from influx_wrap.run.plan import plan_by_name
-from influx_wrap.run.table import NoTable, table_from_run
+from influx_wrap.run.plan import plan_by_name, proposed
+from influx_wrap.run.table import Built, NoTable, table_from_run
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 
@@ -105,6 +104,7 @@ def run_lens(
     camera: str = CAMERA,
     data: str | Path | None = None,
     out: str | Path | None = None,
+    plan_file: Path | None = None,
     cells: str = "all",
     recipe: str | Recipe = "influx",
     engine: Engine | None = None,
@@ -119,6 +119,7 @@ def run_lens(
 
     data       folder with an experiment or a recording per sub-folder; None: simulated
     out        folder of the run; ``runs/LENS`` unless given
+    plan_file  lens settings that say which cells there are; the paper's plan unless given
     cells      some of them (``z3f2,z0f9``), or ``all``
     engine     who calibrates; our own calibrator unless given
     jobs       how many processes work at once; all cores unless given
@@ -136,7 +137,7 @@ def run_lens(
     start = time.monotonic()
     listener = RunListener() if listener is None else listener
     processes = jobs or os.cpu_count() or 1
-    plan = plan_by_name(lens, camera, catalogue)
+    plan = plan_by_name(lens, camera, catalogue, plan_file)
     chosen = recipe if isinstance(recipe, Recipe) else recipe_named(recipe)
     workspace = Workspace(Path("runs") / lens if out is None else Path(out))
     calibrator = NativeEngine() if engine is None else engine
@@ -145,7 +146,8 @@ def run_lens(
     calibrator.check(chosen)
     folder = None if data is None else Path(data)
     todo = _jobs(plan, folder, cells, chosen, seed, workspace, listener)
-    boards = load_catalogue(catalogue).boards
+    known = load_catalogue(catalogue)
+    boards = known.boards
     rig = Rig(plan.camera, plan.lens, tuple(boards.values()))
     todo = [replace(job, engine=calibrator, rig=rig) for job in todo]
     with chosen_cluster(scheduler) as cluster, workspace.open():
@@ -154,12 +156,16 @@ def run_lens(
         todo = observe_jobs(todo, plan, boards, processes, listener)
         stores = {chosen.name: workspace}
         records = calibrate_jobs(todo, stores, processes, listener, cluster)[chosen.name]
+        built = _build_table(workspace, plan, listener, keep_suspects)
+        if built is not None:
+            odd = built.contradicted
+            records = {name: record.doubted(odd.get(name)) for name, record in records.items()}
         _write_summary(workspace, plan, chosen, seed, records, simulated=folder is None)
-        table, judgements = _write_table(workspace, plan, listener, keep_suspects)
+        judgements = () if built is None else _write_table(workspace, built, known, listener)
         # Last, as it links to the page of the table.
         has_page = _write_page(workspace, folder, processes, listener)
     seconds = time.monotonic() - start
-    lens_table = None if table is None else LensTable.of(table)
+    lens_table = None if built is None else LensTable.of(built.table)
     return Run(workspace, plan, chosen, records, lens_table, judgements, has_page, seconds)
 
 
@@ -267,29 +273,34 @@ def _write_page(
     return True
 
 
-def _write_table(
+def _build_table(
     workspace: Workspace, plan: Plan, listener: RunListener, keep_suspects: bool
-) -> tuple[Table | None, tuple[Judgement, ...]]:
-    """Write the lens's table, its pictures and its page; returns what leaving one out says.
-
-    Without an experiment to make them from there are none, nor those of an earlier run.
-    """
+) -> Built | None:
+    """The lens's table; None, and none of an earlier run either, without an experiment for it."""
     try:
-        built = table_from_run(workspace.root, plan.camera, keep_suspects=keep_suspects)
+        return table_from_run(workspace.root, plan.camera, keep_suspects=keep_suspects)
     except NoTable as error:
         workspace.table.unlink(missing_ok=True)
         workspace.explorer.unlink(missing_ok=True)
         shutil.rmtree(workspace.table_figures, ignore_errors=True)
         listener.warn(f"no {workspace.table.name}", str(error))
-        return None, ()
+        return None
+
+
+def _write_table(
+    workspace: Workspace, built: Built, known: Catalogue, listener: RunListener
+) -> tuple[Judgement, ...]:
+    """Write the lens's table, its pictures and its page; returns what leaving one out says."""
     for name, reason in built.left_out.items():
         if not workspace.failure(name).exists():
             listener.warn(f"not in {workspace.table.name}", f"{name}, {reason}.")
+    for note in built.notes:
+        listener.warn(workspace.table.name, note)
     for name, remark in built.remarks.items():
         listener.warn(f"in {workspace.table.name} all the same", f"{name}, {remark}.")
     listener.progress("the lens's table, its figures and its page", 0, None)
     write_table(workspace.table, built.table)
     judgements = judge_all(built.table)
     draw_table(built.table, judgements, workspace.table_figures)
-    write_explorer(workspace.explorer, built.table, judgements)
-    return built.table, tuple(judgements)
+    write_explorer(workspace.explorer, built.table, judgements, proposed(built.table, known))
+    return tuple(judgements)

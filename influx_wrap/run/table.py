@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,26 +16,38 @@ from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.consistency import odd_focal_lengths
+from influx_wrap.lut.lens_model import smooth_lens
 from influx_wrap.lut.lens_table import LensTable
+from influx_wrap.lut.smooth.fit import FEWEST
+from influx_wrap.lut.smooth.left_out import ODD, expected, fit_smooth, rough_between
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord
+from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.run.workspace import EDITED, Workspace
 
+CONTRADICTED = "contradicted"
+"""The key of a table's provenance under which it says which experiments the others contradict."""
 INSIST = "Mend it; or insist with trust: true in its recording.yaml, or with --keep-suspects"
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
     """A table, the experiments that are not in it with the reason why, and what is to be said of
-    some that are."""
+    some that are.
+
+    contradicted  experiments, in the table or not, that nothing but the others speak against
+    notes         what is to be said of the lens as a whole
+    """
 
     table: Table
     left_out: dict[str, str]
     remarks: dict[str, str]
+    contradicted: dict[str, Suspicion]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +95,52 @@ def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False)
         records[name] = record
         lens = record.cell.lens or ""
         hashes[name] = file_hash(path)
-    for name, doubt in _contradicted(rows, camera).items():
+    contradicted = _contradicted(rows, camera)
+    against = _against(contradicted, hashes)
+    for name, doubt in contradicted.items():
         if keep_suspects or records[name].is_trusted:
-            remarks[name] = "; ".join(filter(None, (remarks.get(name), doubt)))
+            remarks[name] = "; ".join(filter(None, (remarks.get(name), doubt.sentence)))
         else:
-            left_out[name] = f"{doubt}. {INSIST}"
+            left_out[name] = f"{doubt.sentence}. {INSIST}"
             rows = [row for row in rows if row.name != name]
             del hashes[name]
+    if rows and all(math.isinf(row.fd_m) for row in rows):
+        raise NoTable(
+            f"{folder}: all experiments of this run are focused at infinity, and a table says what "
+            "focusing does. Film some at finite distances."
+        )
     if not rows:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise NoTable(f"{folder}: no experiment of this run can be in a table. {reasons}")
     provenance: dict[str, object] = {"influx_wrap": __version__, "from": "run", "results": hashes}
-    return _build(lens, camera, rows, left_out, provenance, remarks)
+    built = _build(lens, camera, rows, left_out, provenance)
+    contradicted |= built.contradicted
+    against |= _against(built.contradicted, hashes)
+    if against:
+        provenance[CONTRADICTED] = against
+    for name, sentence in built.remarks.items():
+        remarks[name] = "; ".join(filter(None, (remarks.get(name), sentence)))
+    return replace(built, remarks=remarks, contradicted=contradicted)
+
+
+def _against(contradicted: dict[str, Suspicion], hashes: dict[str, str]) -> dict[str, object]:
+    """What a table's provenance says of experiments that the others contradict, by name."""
+    return {
+        name: {"result": hashes[name], "suspicion": doubt.as_dict()}
+        for name, doubt in contradicted.items()
+    }
+
+
+def contradicted_in(workspace: Workspace) -> dict[str, Suspicion]:
+    """What the table of a run says of experiments that the others contradict; nothing of those
+    that have another result since."""
+    found: dict[str, Suspicion] = {}
+    with suppress(*EDITED):
+        paths = workspace.records()
+        for name, entry in read_table(workspace.table).provenance.get(CONTRADICTED, {}).items():
+            if name in paths and file_hash(paths[name]) == entry["result"]:
+                found[name] = Suspicion.from_dict(entry["suspicion"])
+    return found
 
 
 def table_from(
@@ -141,8 +188,6 @@ def _row(name: str, record: CellRecord) -> _Row:
         raise _LeftOut(f"{record.failure.stage}: {record.failure.reason}")
     if result is None or cell.lfl_mm is None or cell.fd_m is None:
         raise _LeftOut("its lens setting is not known")
-    if math.isinf(cell.fd_m):
-        raise _LeftOut("it is focused at infinity, where tables go on by themselves")
     return _Row(
         name,
         cell.lfl_mm,
@@ -154,14 +199,18 @@ def _row(name: str, record: CellRecord) -> _Row:
     )
 
 
-def _contradicted(rows: list[_Row], camera: Camera) -> dict[str, str]:
-    """By name, experiments whose focal length the others contradict, and in which words."""
+def _contradicted(rows: list[_Row], camera: Camera) -> dict[str, Suspicion]:
+    """By name, experiments whose focal length the others contradict."""
     cfl_mm = np.array([1e-3 * row.values[0] * camera.pixel_um for row in rows])
     lfl_mm, fd_m = (np.array([getattr(row, key) for row in rows]) for key in ("lfl_mm", "fd_m"))
     return {
-        rows[odd.index].name: (
+        rows[odd.index].name: Suspicion(
+            "lfl_mm",
+            odd.cfl_mm,
+            odd.expected_mm,
+            "mm",
             f"fx says {odd.cfl_mm:.1f} mm, the other experiments say {odd.expected_mm:.1f} mm at "
-            f"lfl_mm {lfl_mm[odd.index]:g} and fd_m {fd_m[odd.index]:.3g}: is it another setting?"
+            f"lfl_mm {lfl_mm[odd.index]:g} and fd_m {fd_m[odd.index]:.3g}: is it another setting?",
         )
         for odd in odd_focal_lengths(lfl_mm, fd_m, cfl_mm)
     }
@@ -199,7 +248,6 @@ def _build(
     rows: list[_Row],
     left_out: dict[str, str],
     provenance: dict[str, object],
-    remarks: dict[str, str] | None = None,
 ) -> Built:
     best: dict[tuple[float, float], _Row] = {}
     # Of experiments at the same setting the most certain counts.
@@ -209,6 +257,7 @@ def _build(
             left_out[row.name] = f"{kept.name} is at the same setting, and more certain"
     names = {row.name for row in best.values()}
     rows = [row for row in rows if row.name in names]
+    rows.sort(key=lambda row: math.isinf(row.fd_m))
     lfl_mm = np.array([row.lfl_mm for row in rows])
     fd_m = np.array([row.fd_m for row in rows])
     pitch = 1e3 * np.array(camera.sensor_mm) / np.array(camera.image_size)
@@ -226,7 +275,54 @@ def _build(
         grid=_grid(rows, lfl_mm, fd_m),
         provenance=provenance,
     )
-    return Built(table, left_out, remarks or {})
+    if len(rows) < FEWEST or not np.isfinite(fd_m).any():
+        return Built(table, left_out, remarks={}, contradicted={})
+    try:
+        table = replace(table, smooth=fit_smooth(table))
+    except InputError as error:
+        return Built(table, left_out, remarks={}, contradicted={}, notes=(str(error),))
+    contradicted = contradictions(table)
+    remarks = {name: doubt.sentence for name, doubt in contradicted.items()}
+    return Built(table, left_out, remarks, contradicted, tuple(lens_notes(table)))
+
+
+def lens_notes(table: Table) -> list[str]:
+    """What is to be said of a lens as a whole, a sentence each."""
+    rough = rough_between(smooth_lens(table))
+    if rough is None:
+        return []
+    return [
+        f"{table.lens} is not smooth: fx bends sharply between LFL {rough[0]:.4g} and "
+        f"{rough[1]:.4g} mm, as by a jump or a kink of its cam. Sigma is too small "
+        "there; film more settings."
+    ]
+
+
+def contradictions(table: Table) -> dict[str, Suspicion]:
+    """By name, experiments that contradict the others; the scheme smooth goes without them, unless
+    they are too many for that."""
+    lens = smooth_lens(table)
+    said = expected(lens)
+    result = {}
+    for row, name in enumerate(table.names):
+        is_aside = name in lens.fit.set_aside
+        if not is_aside and said.worst[row] <= ODD:
+            continue
+        k = int(np.argmax(np.abs(said.z[row])))
+        digits = 1 if k < 4 else 5
+        seen, wanted = float(table.values[row, k]), float(said.values[row, k])
+        result[name] = Suspicion(
+            NAMES[k],
+            seen,
+            wanted,
+            "px" if k < 4 else "",
+            f"{NAMES[k]} is {seen:.{digits}f}, the other experiments say {wanted:.{digits}f} +- "
+            f"{said.sigma[row, k]:.{digits}f} (z {said.z[row, k]:+.1f}): metadata of another take, "
+            "or a bad calibration? The scheme smooth "
+            + ("goes without it" if is_aside else "counts it all the same"),
+            harmful=False,
+        )
+    return result
 
 
 def _grid(rows: list[_Row], lfl_mm: FloatArray, fd_m: FloatArray) -> IntArray:

@@ -207,7 +207,9 @@ def simulated_lens(plan: Plan, options: LensOptions | None = None) -> SimulatedL
     """The lens of a plan on the plan's camera."""
     options = LensOptions() if options is None else options
     model = options.model or plan.lens.synthetic_focusing
-    ends, nearest = (plan.lfl_mm[0], plan.lfl_mm[-1]), plan.fd_m[0]
+    # The lens is the same whichever of its settings are planned.
+    ends = float(plan.lens.lfl_min_mm), float(plan.lens.lfl_max_mm)
+    nearest = float(plan.lens.fd_min_m)
     if model == "thin":
         breathing = Breathing(options.breathing or 0.0, ends, nearest)
         cfl_mm = [breathing.cfl_mm(cell.lfl_mm, cell.fd_m) for cell in plan.cells]

@@ -7,36 +7,35 @@ import pytest
 
 from influx_wrap.annotate.clip import annotate_clip
 from influx_wrap.errors import InputError
-from influx_wrap.lut.lookup import Lookup, Status, make_lookup
-from influx_wrap.lut.uncertainty import make_error_model, sigma
+from influx_wrap.lut.lens_model import LensModel, make_lens_model
+from influx_wrap.lut.lookup import Status
 from influx_wrap.model.lens_metadata import LensMetadata
 from tests.lut.lenses import breathing_table
 
 
 @pytest.fixture(scope="module")
-def lookup() -> Lookup:
-    return make_lookup(breathing_table("canon17"))
+def lookup() -> LensModel:
+    return make_lens_model(breathing_table("canon17"), "paper")
 
 
 def clip(lfl_mm: list[float], fd_m: list[float]) -> LensMetadata:
     return LensMetadata(np.arange(len(lfl_mm)), np.array(lfl_mm), np.array(fd_m))
 
 
-def test_every_frame_as_asked_alone(lookup: Lookup) -> None:
+def test_every_frame_as_asked_alone(lookup: LensModel) -> None:
     rng = np.random.default_rng(0)
     lfl, fd = rng.uniform(17, 120, 50), 1 / rng.uniform(0, 1.1, 50)
     annotated = annotate_clip(LensMetadata(np.arange(50), lfl, fd), lookup).truth
-    model = make_error_model(lookup)
     assert annotated.sigma is not None
     for k in range(50):
         alone = lookup.query(lfl[k : k + 1], fd[k : k + 1])
         np.testing.assert_array_equal(annotated.intrinsics[k], alone.intrinsics[0])
         assert annotated.is_interpolated[k] == (alone.status[0] == Status.INTERPOLATED)
-        deviation = sigma(lookup, model, alone, lfl[k : k + 1], fd[k : k + 1])
+        deviation = lookup.sigma(alone, lfl[k : k + 1], fd[k : k + 1])
         np.testing.assert_allclose(annotated.sigma[k], deviation[0], rtol=1e-12)
 
 
-def test_frames_without_an_answer(lookup: Lookup) -> None:
+def test_frames_without_an_answer(lookup: LensModel) -> None:
     lfl = [35, 16, 16, math.nan, 35, 130, 35, 120]
     fd = [2.4, 2.4, 2.4, 2.4, math.inf, 2.4, math.nan, 0.2]
     annotated = annotate_clip(clip(lfl, fd), lookup)
@@ -49,7 +48,7 @@ def test_frames_without_an_answer(lookup: Lookup) -> None:
     assert annotated.filled == ()
 
 
-def test_filled_frames_keep_what_the_lens_told(lookup: Lookup) -> None:
+def test_filled_frames_keep_what_the_lens_told(lookup: LensModel) -> None:
     told = LensMetadata(np.array([0, 1, 3]), np.array([30, math.nan, 36]), np.array([2.0, 2, 2]))
     assert annotate_clip(told, lookup).truth.answered.tolist() == [True, False, True]
     annotated = annotate_clip(told, lookup, fill=2)
@@ -64,7 +63,7 @@ def test_filled_frames_keep_what_the_lens_told(lookup: Lookup) -> None:
     np.testing.assert_allclose(truth.intrinsics, expected, rtol=1e-12)
 
 
-def test_no_frame_at_all(lookup: Lookup) -> None:
+def test_no_frame_at_all(lookup: LensModel) -> None:
     with pytest.raises(InputError, match=r"from 200 to 210 mm .* from 17 to 120 mm"):
         annotate_clip(clip([200, 210], [3, 3]), lookup)
     with pytest.raises(InputError, match="none has both"):

@@ -16,7 +16,7 @@ from influx_wrap.formats.lut import write_table
 from influx_wrap.formats.video import write_video
 from influx_wrap.report.preview import CELLS_ACROSS, COLOURS, Standing
 from tests.cli.conftest import Invoke, assert_mistake
-from tests.lut.lenses import breathing_table
+from tests.lut.lenses import fitted_table
 
 TABLE_SIZE = (3424, 2202)
 SIZE = (428, 276)
@@ -26,7 +26,7 @@ GREY = 128
 @pytest.fixture(scope="module")
 def lut(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("lut") / "lut.json"
-    write_table(path, breathing_table("canon17"))
+    write_table(path, fitted_table("canon17"))
     return path
 
 

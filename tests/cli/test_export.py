@@ -14,7 +14,7 @@ from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
-from tests.lut.lenses import breathing_table
+from tests.lut.lenses import breathing_table, fitted_table
 
 ENDINGS = {"opentrackio": "jsonl", "ulens": "ulens", "colmap": "txt", "nerfstudio": "json",
            "usd": "usda", "opencv": "yaml", "camchain": "yaml"}  # fmt: skip
@@ -27,7 +27,7 @@ def run(*arguments: object) -> Result:
 def write_clip(path: Path, n: int) -> None:
     table = breathing_table("canon17")
     lfl_mm, fd_m = np.linspace(20, 30, n), np.linspace(1.2, 3, n)
-    answers = make_lookup(table).query(lfl_mm, fd_m)
+    answers = make_lookup(table, "paper").query(lfl_mm, fd_m)
     metadata = LensMetadata(np.arange(n), lfl_mm, fd_m)
     write_ground_truth(path, GroundTruth(metadata, answers.intrinsics, answers.status == 0))
 
@@ -42,7 +42,7 @@ def test_a_clip_in_every_format(tmp_path: Path, to: str) -> None:
 
 
 def test_a_table_for_unreal(tmp_path: Path) -> None:
-    write_table(tmp_path / "lut.json", breathing_table("canon17"))
+    write_table(tmp_path / "lut.json", fitted_table("canon17"))
     out = tmp_path / "canon17.ulens"
     result = run("export", tmp_path / "lut.json", "--to", "ulens", "--out", out)
     assert result.exit_code == 0, result.output
@@ -111,7 +111,7 @@ def test_a_table_of_another_camera(tmp_path: Path) -> None:
         "kind: camera\nname: small\nsensor_width_mm: 6.4\nsensor_height_mm: 3.6\n"
         "width_px: 1280\nheight_px: 720\n"
     )
-    write_table(tmp_path / "lut.json", breathing_table("canon17"))
+    write_table(tmp_path / "lut.json", fitted_table("canon17"))
     result = run("--catalogue", mine, "export", tmp_path / "lut.json", "--to", "ulens",
                  "--out", tmp_path / "out.ulens", "--camera", "small")  # fmt: skip
     assert result.exit_code == 2

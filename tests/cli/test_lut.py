@@ -74,11 +74,12 @@ def test_what_cannot_be_in_a_table_is_named(tmp_path: Path) -> None:
     out = tmp_path / "lut [new].json"
     result = run("lut", "build", tmp_path / "run[1]", "--out", out)
     assert result.exit_code == 0, result.output
-    assert f"26 experiments of canon17 in {out}" in result.output
-    assert "left out: z0f0, it is focused at infinity" in result.output
+    assert f"27 experiments of canon17 in {out}" in result.output
     assert "left out: z0f1, result.json is no result (KeyError: 'truth')" in result.output
     assert "left out: z0f2, result.json is no result" in result.output
-    assert {"z0f0", "z0f1", "z0f2"}.isdisjoint(read_table(out).names)
+    table = read_table(out)
+    assert {"z0f1", "z0f2"}.isdisjoint(table.names)
+    assert np.isinf(table.fd_m[table.names.index("z0f0")])
 
 
 def test_a_scheme_that_judges_nothing(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_a_scheme_that_judges_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.output.splitlines()]
     assert [line[:2] for line in lines if line[0] in SCHEMES] == [
-        ["paper", "median"], ["disparity", "none"], ["thin-lens", "none"],
+        ["smooth", "median"], ["paper", "median"], ["disparity", "none"], ["thin-lens", "none"],
     ]  # fmt: skip
 
 
@@ -108,11 +109,15 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
 def test_a_query_as_json(lut: Path) -> None:
     result = run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", 2.4, "--json")
     assert result.exit_code == 0, result.output
-    answer = json.loads(result.output)
+    answer = json.loads(result.stdout)
     assert answer["status"] == "interpolated"
+    assert answer["scheme"] == "smooth"
     assert list(answer["intrinsics"]) == list(answer["sigma"]) == list(NAMES)
+    assert answer["vertices"] == []
+    result = run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", 2.4, "--json", "--scheme", "paper")
+    answer = json.loads(result.output)
     assert sum(vertex["weight"] for vertex in answer["vertices"]) == pytest.approx(1)
-    beyond = json.loads(run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", "inf", "--json").output)
+    beyond = json.loads(run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", "inf", "--json").stdout)
     assert beyond["status"] == "extrapolated"
     assert beyond["fd_m"] == "inf"
     assert all(np.isfinite(list(beyond["sigma"].values())))
@@ -136,7 +141,7 @@ def test_settings_without_an_answer(lut: Path, options: tuple[object, ...], mess
 def test_cross_validation_names_the_best_scheme(lut: Path, tmp_path: Path) -> None:
     result = run("lut", "crossval", lut, "--figure", tmp_path / "figures")
     assert result.exit_code == 0, result.output
-    assert "favour thin-lens" in result.output
+    assert "favour smooth" in result.output
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names == {f"left_out_{s}.png" for s in ("paper", "disparity", "thin-lens")}
 
@@ -190,18 +195,75 @@ def test_a_table_without_covariances(tmp_path: Path) -> None:
     write_table(path, replace(table, covariance=np.full_like(table.covariance, np.nan)))
     setting = ("--lfl-mm", float(table.lfl_mm[0]), "--fd-m", float(table.fd_m[0]))
     for options in (setting, ("--lfl-mm", 35, "--fd-m", "inf")):
-        result = run("lut", "query", path, *options)
+        result = run("lut", "query", path, *options, "--scheme", "paper")
         assert result.exit_code == 0, result.output
         assert result.output.count("?") == len(NAMES)
         assert "Sigma is not known" in result.output
-        result = run("lut", "query", path, *options, "--json")
+        result = run("lut", "query", path, *options, "--json", "--scheme", "paper")
         assert set(json.loads(result.output)["sigma"].values()) == {None}
     result = run("lut", "crossval", path)
     assert result.exit_code == 0
     assert "nan" not in result.output
     (tmp_path / "clip.csv").write_text("frame,lfl_mm,fd_m\n0,35,2.4\n")
-    result = run("annotate", tmp_path / "clip.csv", "--lut", path, "--out", tmp_path / "gt.csv")
+    result = run("annotate", tmp_path / "clip.csv", "--lut", path, "--out", tmp_path / "gt.csv",
+                 "--scheme", "paper")  # fmt: skip
     assert result.exit_code == 0, result.output
     with (tmp_path / "gt.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert {row[f"sigma_{name}"] for name in NAMES} == {""}
+
+
+def test_the_fit_is_put_into_the_file(lut: Path) -> None:
+    """Once it is there, a query says nothing about it."""
+    setting = ("--lfl-mm", 35, "--fd-m", "inf")
+    before = run("lut", "query", lut, *setting)
+    assert "lut fit" in before.stderr
+    result = run("lut", "fit", lut)
+    assert result.exit_code == 0, result.output
+    assert read_table(lut).smooth is not None
+    after = run("lut", "query", lut, *setting)
+    assert after.stderr == ""
+    assert after.stdout == before.stdout
+
+
+def test_an_experiment_that_contradicts_the_others_is_named(tmp_path: Path) -> None:
+    table = breathing_table("canon17")
+    values = table.values.copy()
+    row = table.names.index("z3f4")
+    values[row, :2] *= 1.01
+    write_table(tmp_path / "lut.json", replace(table, values=values))
+    result = run("lut", "fit", tmp_path / "lut.json")
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stdout.splitlines() if "odd" in line]
+    assert line.startswith("  odd: z3f4, f")
+    assert "the other experiments say" in line
+    assert "goes without it" in line
+    assert read_table(tmp_path / "lut.json").smooth.set_aside == ("z3f4",)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("lfl_mm", 1e-300, "cannot be right: at an LFL of 1e-300 mm"),
+        ("fd_m", 1e-300, "an FD of 1e-300 m"),
+        ("zoom", 10**30, "zoom must be at most 1000000"),
+        ("variance", -1.0, "no covariance: it is not symmetric, or has a negative variance"),
+        ("correlation", 1e9, "no covariance"),
+        ("fx", 1e300, "cannot be right"),
+    ],
+)
+def test_a_table_that_cannot_be_right(lut: Path, key: str, value: float, said: str) -> None:
+    table = json.loads(lut.read_text())
+    experiment = table["experiments"][5]
+    if key == "variance":
+        experiment["covariance"][2][2] = value
+    elif key == "correlation":
+        experiment["covariance"][0][1] = experiment["covariance"][1][0] = value
+    elif key == "fx":
+        experiment["intrinsics"]["fx"] = value
+    else:
+        experiment[key] = value
+    lut.write_text(json.dumps(table))
+    result = run("lut", "query", lut, "--lfl-mm", 35, "--fd-m", 2)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from influx_wrap.formats.lut import write_table
 from tests.cli.conftest import Invoke
-from tests.lut.lenses import breathing_table
+from tests.lut.lenses import fitted_table
 from tests.mutated_json import mutated_json, mutated_lines
 from tests.mutations import holds_nan
 
@@ -57,7 +57,7 @@ INFLUX = {
 def made(tmp_path_factory: pytest.TempPathFactory, invoke: Invoke) -> Path:
     """A folder with a table, the truth of a clip, and a submission that is right."""
     folder = tmp_path_factory.mktemp("made")
-    write_table(folder / "lut.json", breathing_table("canon17"))
+    write_table(folder / "lut.json", fitted_table("canon17"))
     (folder / "clip.csv").write_text(CLIP)
     truth = folder / "gt.json"
     invoke("annotate", folder / "clip.csv", "--lut", folder / "lut.json", "--out", truth)

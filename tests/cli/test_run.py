@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from influx_wrap.formats.lut import read_table
@@ -324,10 +325,10 @@ def test_a_video_becomes_intrinsics(
     assert contents(out) == before
 
 
-def test_an_experiment_at_infinity_is_in_no_table(
+def test_an_experiment_at_infinity_is_in_the_table(
     invoke: Invoke, simulated: Path, tmp_path: Path
 ) -> None:
-    """It is calibrated and reported all the same; without any other there is no table at all."""
+    """Without any other there is no table at all."""
     data, out = tmp_path / "data", tmp_path / "out"
     for cell in ("z0f9", "z1f9"):
         shutil.copytree(simulated / cell, data / cell)
@@ -336,8 +337,9 @@ def test_an_experiment_at_infinity_is_in_no_table(
     command = ("run", "canon17", "--data", data, "--recipe", "batch", "--out", out)
     result = invoke(*command)
     assert result.exit_code == 0, result.output
-    assert "not in lut.json: z1f9, it is focused at infinity" in result.stderr
-    assert read_table(out / "lut.json").names == ("z0f9",)
+    table = read_table(out / "lut.json")
+    assert table.names == ("z0f9", "z1f9")
+    assert np.isinf(table.fd_m[1])
     assert (out / "report.html").exists()
     shutil.rmtree(data / "z0f9")
     shutil.rmtree(out / "cells" / "z0f9")

@@ -22,7 +22,7 @@ from influx_wrap.cli.tables import (
 from influx_wrap.evaluate.cells import CellResult, totals
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellSetting, CellTruth
-from influx_wrap.model.result import Assessment, Failure, ViewReport
+from influx_wrap.model.result import Assessment, Failure, PaperPick, PickDifference, ViewReport
 from influx_wrap.model.suspicion import Suspicion
 from tests.model.records import TRUE, make_record, make_result
 
@@ -136,6 +136,35 @@ def test_reasons_of_everything_that_is_not_good() -> None:
         "z0f1: warning, a warning",
     ]
     assert printed(run_table([suspect], ""))[-1].endswith("suspect")
+
+
+def test_the_papers_pick_is_one_line_of_a_run() -> None:
+    """However many experiments it differs in; the other warnings stay with their cells."""
+    centre = "it leaves the principal point where it starts, at the picture's centre"
+    some = "it is made from some of the views only"
+    differences = {
+        "z0f0": PickDifference("cx", 12.34, centre),
+        "z0[1]": PickDifference("cy", 30.04, centre),
+        "z0f2": PickDifference("fx", 3.2, some, "21 of 100"),
+        "z0f3": None,
+    }
+    cells = []
+    for name, difference in differences.items():
+        pick = PaperPick(3, TRUE, difference)
+        warnings = tuple(filter(None, ["a warning", pick.warning]))
+        result = make_result(paper_pick=pick, warnings=warnings, assessment=Assessment("good"))
+        cells.append(CellResult.of(make_record(result, CellSetting(name, "canon17"))))
+    *others, line = printed(*run_reasons(cells), width=400)
+    assert others == [f"{name}: warning, a warning" for name in differences]
+    assert line == (
+        "the paper's pick differs by more than 3 sigma in 3 of 4 experiments, at most by 30.0 "
+        f"sigma (cy of z0[1]): {centre} (2); {some} (1). result.json (paper_pick) and report.html "
+        "have each."
+    )
+    assert f"in 1 of 1 experiment, at most by 12.3 sigma (cx of z0f0): {centre}. " in "".join(
+        run_reasons(cells[:1])
+    )
+    assert len(run_reasons(cells[3:])) == 1
 
 
 def test_totals() -> None:

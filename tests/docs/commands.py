@@ -21,6 +21,7 @@ from unittest.mock import patch
 import click
 
 from influx_wrap.cli.main import main as influx_calib
+from influx_wrap.cli.plan import NEXT, next_command
 from tests.docs.pages import ROOT
 
 _ARGPARSE = {
@@ -95,6 +96,8 @@ def _click_fault(command: click.Command, arguments: list[str]) -> str | None:
     """Only parse: neither callbacks nor types that look at files have a say."""
     if arguments[:1] in (["--help"], ["--version"]):
         return None
+    if command.name == "plan" and arguments[:1] == [NEXT]:
+        return _click_fault(next_command, arguments[1:])
     context = click.Context(command)
     try:
         options, rest, _ = command.make_parser(context).parse_args(list(arguments))

@@ -177,7 +177,7 @@ def test_commands_that_exist(command: str) -> None:
         ("influx-calib simulate canon17", "--out is missing"),
         ("influx-calib plan", "lens is missing"),
         ("influx-calib run canon17 --recipe stok", "stok"),
-        ("kalibr_bagcreater --folder a", "--output-bag"),
+        ("kalibr_bagcreater --output-bag a.bag", "--folder"),
         ("sudo influx-drone-server --gsp x", "--gsp"),
         ("python -m benchmarks --only lead", "lead"),
         ("make calibrat", "the Makefile has no calibrat"),

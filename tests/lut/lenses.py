@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 
 from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.lut.smooth.left_out import fit_smooth
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table
 from influx_wrap.plan import make_plan
@@ -62,3 +66,10 @@ def breathing_table(
         np.array([cell.board is None for cell in cells]),
         np.array([(cell.zoom_index, cell.focus_index) for cell in cells]),
     )
+
+
+@cache
+def fitted_table(lens: str) -> Table:
+    """The same, as ``lut build`` leaves it: with the fit of its smooth lens."""
+    table = breathing_table(lens)
+    return replace(table, smooth=fit_smooth(table))

@@ -9,7 +9,7 @@ from influx_wrap.lut.crossval import leave_one_out
 from influx_wrap.lut.judge import judge
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import make_lookup
-from influx_wrap.lut.schemes import SCHEMES
+from influx_wrap.lut.schemes import REGION_SCHEMES
 from influx_wrap.lut.uncertainty import make_error_model, sigma
 from tests.lut.lenses import breathing_table
 
@@ -48,7 +48,7 @@ def test_what_is_left_out_is_not_used() -> None:
     assert {table.names[k] for k in used} == {"z4f3", "z4f5"}
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", REGION_SCHEMES)
 @pytest.mark.parametrize("lens", LENSES)
 def test_sigmas_are_true(lens: str, scheme: str) -> None:
     within = []
@@ -95,7 +95,7 @@ def test_sigma_is_not_known_where_an_experiment_has_no_covariance() -> None:
     assert np.isnan(model.left_out_sigma[row]).all()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", REGION_SCHEMES)
 def test_a_table_without_covariances_has_no_sigma(scheme: str) -> None:
     table = breathing_table("canon17")
     table = replace(table, covariance=np.full_like(table.covariance, np.nan))

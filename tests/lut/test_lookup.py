@@ -1,13 +1,15 @@
 """Lookups: exact where they must be, continuous everywhere, and the paper's formulas."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.spatial import ConvexHull
+from scipy.spatial import ConvexHull, Delaunay
 
 from influx_wrap.errors import InputError
 from influx_wrap.lut.kernels import in_quad, in_triangle
 from influx_wrap.lut.lookup import Lookup, Status, make_lookup, one
-from influx_wrap.lut.schemes import SCHEMES
+from influx_wrap.lut.schemes import REGION_SCHEMES
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table, grid_of
 from tests.lut.lenses import PIXEL_UM, breathing_table, true_values
@@ -15,7 +17,7 @@ from tests.lut.lenses import PIXEL_UM, breathing_table, true_values
 LENSES = ("canon17", "premista80")
 
 
-@pytest.fixture(scope="module", params=[(s, lens) for s in SCHEMES for lens in LENSES])
+@pytest.fixture(scope="module", params=[(s, lens) for s in REGION_SCHEMES for lens in LENSES])
 def lookup(request: pytest.FixtureRequest) -> Lookup:
     scheme, lens = request.param
     return make_lookup(breathing_table(lens), scheme)
@@ -52,31 +54,109 @@ def test_an_experiment_is_returned_as_it_was(lookup: Lookup) -> None:
     np.testing.assert_allclose(answers.intrinsics, table.values, rtol=1e-12, atol=1e-12)
 
 
-def test_regions_tile_the_hull(lookup: Lookup) -> None:
-    regions = lookup.regions
-    area = 0.0
+def outline_area(sides: tuple[FloatArray, FloatArray]) -> float:
+    low, high = (np.trapezoid(side[:, 1], side[:, 0]) for side in sides)
+    return float(high - low)
+
+
+def check_tiling(lookup: Lookup) -> None:
+    """Regions turn left, fill the outline and stay between neighbouring columns."""
+    regions, area = lookup.regions, 0.0
+    column = np.empty(len(regions.places), dtype=int)
+    for number, (_, rows) in enumerate(lookup.table.columns):
+        column[rows] = number
     for vertices in regions.vertices:
-        x, y = regions.places[vertices[vertices >= 0]].T
-        area += (x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
-    hull = ConvexHull(regions.places)
-    np.testing.assert_allclose(area, hull.volume, rtol=1e-12)
-    assert regions.is_quad.sum() == len(lookup.table.cells)
+        own = vertices[vertices >= 0]
+        assert np.ptp(column[own]) <= 1
+        x, y = regions.places[own].T
+        one = (x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+        assert one > 0 or len(own) < 3
+        area += one
+    low, high = regions.outline
+    assert (np.diff(low[:, 0]) > 0).all()
+    assert (np.diff(high[:, 0]) > 0).all()
+    np.testing.assert_allclose(area, outline_area((low, high)), rtol=1e-9)
 
-    lfl_mm, fd_m = settings(lookup, 100_000)
-    places = np.column_stack([lfl_mm, lookup.scheme.y(fd_m)])
-    offsets = hull.equations[:, :2] @ places.T + hull.equations[:, 2:]
-    inside = (offsets < -1e-9).all(axis=0)
-    status = lookup.query(lfl_mm, fd_m).status
-    np.testing.assert_array_equal(status[inside], Status.INTERPOLATED)
-    assert (status[(offsets > 1e-9).any(axis=0)] != Status.INTERPOLATED).all()
 
-    chosen = places[inside][:3000]
+def test_regions_tile_what_lies_between_neighbouring_columns(lookup: Lookup) -> None:
+    regions, table = lookup.regions, lookup.table
+    check_tiling(lookup)
+    assert regions.is_quad.sum() == len(table.cells)
+    # The outline is that of the columns' ends.
+    ends = [(lfl, regions.places[rows, 1]) for lfl, rows in table.columns]
+    np.testing.assert_allclose(regions.outline[0], [(lfl, y.min()) for lfl, y in ends])
+    np.testing.assert_allclose(regions.outline[1], [(lfl, y.max()) for lfl, y in ends])
+
+    lfl_mm, fd_m = settings(lookup, 20_000)
+    y = lookup.scheme.y(fd_m)
+    low, high = (np.interp(lfl_mm, *side.T) for side in regions.outline)
+    inside = (y > low + 1e-9) & (y < high - 1e-9)
+    answers = lookup.query(lfl_mm, fd_m)
+    np.testing.assert_array_equal(answers.status[inside], Status.INTERPOLATED)
+    assert (answers.status[(y < low - 1e-9) | (y > high + 1e-9)] != Status.INTERPOLATED).all()
+
+    chosen = np.column_stack([lfl_mm, y])[inside][:2000]
     count = np.zeros(len(chosen), dtype=int)
     for vertices in regions.vertices:
         holds = in_quad if vertices[3] >= 0 else in_triangle
         corners = regions.places[vertices]
         count += [holds(corners, x, y, np.zeros(4)) >= 0 for x, y in chosen]
     assert (count == 1).all()
+
+
+@pytest.mark.parametrize("lens", LENSES)
+def test_answers_come_from_neighbouring_focal_lengths(lens: str) -> None:
+    """Inside, beyond and nearer; the ends of the columns jitter."""
+    table = breathing_table(lens)
+    rng = np.random.default_rng(3)
+    lfl_mm = rng.uniform(table.lfl_mm.min(), table.lfl_mm.max(), 3000)
+    fd_m = 1 / rng.uniform(0, 1.1 / table.fd_m.min(), 3000)
+    columns = np.array([lfl for lfl, _ in table.columns])
+    for scheme in REGION_SCHEMES:
+        answers = make_lookup(table, scheme).query(lfl_mm, fd_m)
+        some = answers.answered
+        assert (np.bincount(answers.status)[:2] > 100).all()
+        used = table.lfl_mm[answers.vertices[some]]
+        right = np.clip(np.searchsorted(columns, lfl_mm[some]), 1, None)
+        is_beside = (used == columns[right - 1, None]) | (used == columns[right, None])
+        assert (is_beside | (answers.vertices[some] < 0)).all()
+
+
+@pytest.mark.parametrize("scheme", ["paper", "disparity"])
+def test_without_jitter_regions_are_delaunay_s(scheme: str) -> None:
+    """The paper's plan: the hull is a rectangle, and no triangle leaves a strip anyway."""
+    lookup = make_lookup(breathing_table("canon17", jitter=0.0), scheme)
+    places = lookup.regions.places
+    area = outline_area(lookup.regions.outline)
+    np.testing.assert_allclose(area, ConvexHull(places).volume, rtol=1e-12)
+    column = np.searchsorted(np.unique(places[:, 0]), places[:, 0])
+    for simplex in Delaunay(places / np.ptp(places, axis=0)).simplices:
+        assert np.ptp(column[simplex]) <= 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_of_any_kind(seed: int) -> None:
+    """Focal lengths that jitter, holes, columns of one experiment, focus distances all over."""
+    rng = np.random.default_rng(seed)
+    table = breathing_table(LENSES[seed % 2], seed)
+    n = len(table.names)
+    table = replace(
+        table,
+        lfl_mm=table.lfl_mm * np.exp(rng.choice([0.0, 2e-3]) * rng.uniform(-1, 1, n)),
+        fd_m=table.fd_m * np.exp(rng.choice([0.0, 0.1]) * rng.standard_normal(n)),
+    )
+    table = table.rows(np.sort(rng.permutation(n)[: max(2, n // rng.choice([1, 3, 10]))]))
+    lookup = make_lookup(table, "disparity")
+    check_tiling(lookup)
+    there = lookup.query(table.lfl_mm, table.fd_m)
+    assert (there.status == Status.INTERPOLATED).all()
+    np.testing.assert_allclose(there.intrinsics, lookup.experiments.values, rtol=1e-9, atol=1e-9)
+    answers = lookup.query(*settings(lookup, 3000))
+    assert (answers.status != Status.LFL_OUTSIDE).all()
+    some = answers.answered
+    assert some.mean() > 0.8
+    np.testing.assert_allclose(answers.weights[some].sum(axis=1), 1, rtol=1e-9)
+    assert answers.weights.min() > -1e-5
 
 
 def test_answers_are_continuous_across_borders(lookup: Lookup) -> None:
@@ -138,7 +218,7 @@ def test_a_thin_lens_is_reproduced_up_to_infinity() -> None:
     answers = lookup.query(lfl_mm, fd_m)
     expected = true_values(lfl_mm, fd_m, 0.0)[:, :2]
     np.testing.assert_allclose(answers.intrinsics[:, :2], expected, rtol=1e-6)
-    for scheme in SCHEMES:
+    for scheme in REGION_SCHEMES:
         at_infinity = make_lookup(table, scheme).query([35.0], [np.inf])
         assert at_infinity.status[0] == Status.EXTRAPOLATED
         np.testing.assert_allclose(at_infinity.intrinsics[0, 0] * PIXEL_UM * 1e-3, 35, rtol=1e-6)
@@ -175,7 +255,7 @@ def test_the_paper_s_extrapolation_by_hand() -> None:
     np.testing.assert_allclose(answers.intrinsics[0, 2], 0.75 * 1710 + 0.25 * 1730, rtol=1e-12)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", REGION_SCHEMES)
 def test_nearer_than_the_table_is_extrapolated(scheme: str) -> None:
     table = breathing_table("canon17", breathing=0.0, noise=0.0)
     lookup = make_lookup(table, scheme)
@@ -216,7 +296,7 @@ def test_a_table_of_one_focal_length() -> None:
     table = breathing_table("canon17", breathing=0.0, noise=0.0)
     column = table.rows(np.flatnonzero(table.grid[:, 0] == 2))
     lfl_mm = float(column.lfl_mm[0])
-    for scheme in SCHEMES:
+    for scheme in REGION_SCHEMES:
         lookup = make_lookup(column, scheme)
         answers = lookup.query([lfl_mm] * 3 + [lfl_mm + 1], [2.0, 50.0, np.inf, 2.0])
         expected = [Status.INTERPOLATED, Status.EXTRAPOLATED, Status.EXTRAPOLATED, 2]
@@ -257,7 +337,7 @@ def test_tables_that_are_none() -> None:
         table.rows(np.empty(0, dtype=np.int64))
     with pytest.raises(InputError, match="keep one of them"):
         table.rows(np.array([0, 1, 1]))
-    with pytest.raises(InputError, match="no interpolation scheme 'cubic'; known: paper"):
+    with pytest.raises(InputError, match="no interpolation scheme 'cubic'; known: smooth, paper"):
         make_lookup(table, "cubic")
     values = table.values.copy()
     values[3, 0] = np.nan

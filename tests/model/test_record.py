@@ -10,7 +10,7 @@ import pytest
 
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord, CellSetting, CellTruth
-from influx_wrap.model.result import Failure
+from influx_wrap.model.result import Failure, PaperPick, PickDifference
 from influx_wrap.run.workspace import EDITED
 from tests.model.records import TRUE, make_record, make_result
 
@@ -20,6 +20,9 @@ RECORDS = [
     make_record(cell=DRONE, truth=CellTruth(TRUE, None)),
     make_record(make_result(selected="batch", bow_m=(1e-3, 0.0, -2e-4), rollouts=())),
     make_record(make_result(engine={"name": "kalibr", "runs": []})),
+    make_record(
+        make_result(paper_pick=PaperPick(3, TRUE, PickDifference("cx", 4.5, "of rollouts", "3")))
+    ),
     make_record(Failure("pose", "no pose fits", "Leave it out.")),
 ]
 

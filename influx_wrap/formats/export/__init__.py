@@ -27,6 +27,7 @@ from influx_wrap.formats.export.usd import write_usd
 from influx_wrap.formats.files import read_json
 from influx_wrap.formats.groundtruth import read_ground_truth
 from influx_wrap.formats.lut import FORMAT, read_table
+from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 from influx_wrap.model.hardware import Camera
 from influx_wrap.model.rig import FilmedWith
@@ -51,8 +52,9 @@ LONG: dict[str, Callable[[Clip, Path, Progress], None]] = {
 """Those that write files for every frame, and say so after each: they can take long."""
 
 
-def table_as_clip(table: Table) -> Clip:
-    """The experiments of a table as frames, numbered by their rows."""
+def table_as_clip(table: Table, intrinsics: FloatArray | None = None) -> Clip:
+    """The experiments of a table as frames, numbered by their rows; with intrinsics (n, 8) other
+    than those that were measured, if given."""
     return Clip(
         table.lens,
         table.image_size,
@@ -60,12 +62,18 @@ def table_as_clip(table: Table) -> Clip:
         np.arange(len(table.lfl_mm)),
         table.lfl_mm,
         table.fd_m,
-        table.values,
+        table.values if intrinsics is None else intrinsics,
     )
 
 
-def read_clip(source: Path, camera: Camera | None, assumed: Camera) -> Clip:
-    """A clip from its ground-truth JSON; or a table, as if it were one.
+def read_clip(
+    source: Path,
+    camera: Camera | None,
+    assumed: Camera,
+    answers: Callable[[Table], FloatArray] | None = None,
+) -> Clip:
+    """A clip from its ground-truth JSON; or a table, as if it were one, whose intrinsics (n, 8)
+    are what ``answers`` says at its settings.
 
     Both say what camera they are of, which ``camera`` must not contradict. A clip of which
     nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell.
@@ -74,7 +82,7 @@ def read_clip(source: Path, camera: Camera | None, assumed: Camera) -> Clip:
         table = read_table(source)
         rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
         check_same_camera(source, rig, camera)
-        return table_as_clip(table)
+        return table_as_clip(table, None if answers is None else answers(table))
     truth = read_ground_truth(source)
     rig = settle_rig(source, truth, camera, assumed)
     # Of frames that annotate has filled in, the file does not tell the setting.

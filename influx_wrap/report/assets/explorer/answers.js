@@ -73,6 +73,7 @@ function markScheme() {
 function statusWords(lookup, answer) {
   const { lfl, fd, status } = answer, setting = `${short(lfl, 6)} mm, ${metres(fd, 6)}`;
   if (state.words) return state.words;
+  if (lookup.isSmooth) return smoothWords(lookup, answer, setting);
   if (status === STATUS.LFL_OUTSIDE) {
     return `Outside: LFL ${short(lfl, 6)} mm is not in the table of ${data.lens}, which runs from `
       + `${short(leastLfl, 6)} to ${short(mostLfl, 6)} mm. Nobody can say.`;
@@ -96,6 +97,54 @@ function statusWords(lookup, answer) {
   return `Interpolated at ${setting}: ${how}.`;
 }
 
+function smoothWords(lookup, { lfl, fd, status }, setting) {
+  const [least, most] = lookup.lfl;
+  if (status === STATUS.LFL_OUTSIDE) {
+    return `Outside: LFL ${short(lfl, 6)} mm is not in the table of ${data.lens}, which runs from `
+      + `${short(least, 6)} to ${short(most, 6)} mm. Nobody can say.`;
+  }
+  if (status === STATUS.UNUSABLE) {
+    return `No answer: ${setting} is no setting of this lens. Its nearest experiment is at `
+      + `${metres(lookup.nearest)}, and answers end at ${metres(
+        lookup.leastShare * lookup.nearest)}.`;
+  }
+  const exact = experiments.find((one) => one.lfl === lfl && one.fd === fd);
+  const odd = exact && oddExperiments().find(({ row }) => row === exact.row);
+  if (odd) return `At experiment ${oddWords(odd)}`;
+  if (exact) {
+    const z = Math.max(...lookup.leftOut.z[exact.row].map(Math.abs));
+    return `At experiment ${exact.name} (${exact.target}): ${setting}. It is as the others say: `
+      + `its largest z-score is ${z.toFixed(1)}.`;
+  }
+  if (status === STATUS.INTERPOLATED) return `Interpolated at ${setting}: by the whole lens.`;
+  return `Extrapolated: no experiments are around ${setting}. Sigma says what that costs.`;
+}
+
+// What the paper's scheme would have said at the cursor, beside the one that is shown.
+function drawPaper(answers) {
+  const words = byId("paper-words"), k = lookups.findIndex(({ name }) => name === state.scheme);
+  const paper = answers[lookups.findIndex(({ name }) => name === "paper")].intrinsics;
+  const own = answers[k].intrinsics;
+  delete words.dataset.value;
+  words.textContent = "";
+  if (state.scheme === "paper" || !own) return;
+  if (!paper) {
+    words.textContent = "The paper's scheme has no answer there.";
+    return;
+  }
+  const percent = 100 * (paper[0] / own[0] - 1), [sigma] = sigmaOf(lookups[k], answers[k]);
+  const sigmas = sigma > 0 ? `, ${small(Math.abs(paper[0] - own[0]) / sigma)} \u03c3` : "";
+  words.textContent = `The paper's scheme would have said fx = ${paper[0].toFixed(2)} px: `
+    + `${small(Math.abs(percent), 2)} % ${percent < 0 ? "less" : "more"}${sigmas}.`;
+  words.dataset.value = String(percent);
+}
+
+function drawCorner(answer) {
+  const sigma = cornerSigma(lookupOf(state.scheme), answer), words = byId("corner-words");
+  put(words, sigma === null ? "" : `At the picture's corner that is \u00b1 ${small(sigma)} px, by `
+    + "focal length and radial distortion.", sigma);
+}
+
 function drawWeights(answer) {
   const items = answer.vertices.map((row, k) => {
     const { name, lfl, fd, target } = experiments[row];
@@ -117,7 +166,9 @@ function drawWeights(answer) {
   });
   const list = byId("weights"), buttons = () => [...list.querySelectorAll("button")];
   const focused = buttons().indexOf(document.activeElement);
-  list.replaceChildren(...(items.length ? items : [make("li", { class: "quiet" }, "nobody")]));
+  const nobody = lookupOf(state.scheme).isSmooth && answer.intrinsics ? "all that take part: "
+    + `${smooth.leftOut.setAside.filter((is) => !is).length} of ${data.names.length}` : "nobody";
+  list.replaceChildren(...(items.length ? items : [make("li", { class: "quiet all" }, nobody)]));
   if (focused < 0) return;
   // Keys go on from where they were.
   (buttons()[focused] ?? buttons().at(-1) ?? byId("plane-keys")).focus({ preventScroll: true });

@@ -15,10 +15,13 @@ function drawAll() {
   const answers = lookups.map((lookup) => query(lookup, state.lfl, state.fd));
   const k = lookups.findIndex(({ name }) => name === state.scheme);
   drawAnswers(answers);
+  drawPaper(answers);
+  drawCorner(answers[k]);
   byId("words").textContent = statusWords(lookups[k], answers[k]);
   byId("words").dataset.status = STATUS_NAMES[answers[k].status];
   drawWeights(answers[k]);
   drawPicture();
+  drawBreathing();
   drawCursor();
   showSetting();
   byId("experiment").value = experiments.find(({ lfl, fd }) => lfl === state.lfl
@@ -108,11 +111,12 @@ function remember() {
   }, 250);
 }
 
-const KINDS = { value: "", sigma: "sigma-", left: "left-out-" };
+const KINDS = { value: "", sigma: "sigma-", percent: "percent-", left: "left-out-", z: "z-" };
+const ALONE = { none: "none", corner: "sigma-corner", worst: "z-largest" };
 
 function showName(show) {
   const [kind, k] = show.split("-");
-  return kind === "none" ? "none" : KINDS[kind] + NAMES[k];
+  return ALONE[kind] ?? KINDS[kind] + NAMES[k];
 }
 
 function showNamed(name) {
@@ -147,29 +151,43 @@ function choose(changes) {
 
 /* All together */
 
+function measuredWords() {
+  const n = data.names.length, unknown = data.isMeasured.filter((is) => !is).length;
+  if (unknown === 0) return "";
+  return `${unknown === n ? "No experiment has" : `${unknown} of ${n} experiments do not have`} a `
+    + "covariance: where these take part, schemes between neighbours do not know sigma, and there "
+    + `is a question mark.${smooth ? " The smooth lens takes it from how experiments scatter." : ""}`;
+}
+
+// What can be shown on the plane.
+function addShown() {
+  const each = (kind, words) => NAMES.map((name, k) => new Option(words(name), `${kind}-${k}`));
+  const group = (label, ...options) => make("optgroup", { label }, ...options);
+  const all = (...options) => (smooth ? options : []);
+  byId("show").append(group("Intrinsics", ...each("value", (name) => name)),
+    group("Sigma", ...all(new Option("sigma at the picture's corner", "corner-0")),
+      ...NAMES.slice(0, 2).map((name, k) => new Option(`sigma of ${name} in %`, `percent-${k}`)),
+      ...each("sigma", (name) => `sigma of ${name}`)),
+    group("Leave-one-out", ...each("left", (name) => `leave-one-out error of ${name}`)),
+    ...all(group("z-scores of the experiments", new Option("largest z-score", "worst-0"),
+      ...each("z", (name) => `z-score of ${name}`))),
+    new Option("experiments only", "none"));
+}
+
 function begin() {
   const n = data.names.length;
   byId("title").textContent = `${data.lens} on ${data.camera}`;
   const range = isColumn ? `${short(leastLfl)} mm only`
     : `${short(leastLfl)} to ${short(mostLfl)} mm`;
   byId("about").textContent = `${plural(n, "experiment")}, LFL ${range}, FD `
-    + `${n === 1 ? metres(nearest) : `${short(nearest)} to ${metres(farthest)}`}, ${width} \u00d7 `
+    + `${n === 1 ? metres(nearest) : `${short(nearest)} to ${metres(Math.max(...data.fd))}`}, `
+    + `${width} \u00d7 `
     + `${height} px`;
   byId("foot").textContent = `influx_wrap ${data.version}. Pixel (0, 0) is the centre of the `
     + "top-left pixel. LFL is the lens's focal length, FD the focus distance, CFL the camera's "
     + "focal length.";
-  const unknown = data.isMeasured.filter((is) => !is).length;
-  byId("measured").textContent = unknown === 0 ? ""
-    : `${unknown === n ? "No experiment has" : `${unknown} of ${n} experiments do not have`} a `
-      + "covariance: where these take part, nobody knows sigma, and there is a question mark.";
-  const group = (label, kind, words) => {
-    const options = NAMES.map((name, k) => new Option(words(name), `${kind}-${k}`));
-    return make("optgroup", { label }, ...options);
-  };
-  byId("show").append(group("Intrinsics", "value", (name) => name),
-    group("Sigma", "sigma", (name) => `sigma of ${name}`),
-    group("Leave-one-out", "left", (name) => `leave-one-out error of ${name}`),
-    new Option("regions only", "none"));
+  byId("measured").textContent = measuredWords();
+  addShown();
   byId("scheme").append(...lookups.map(({ name }) => new Option(name, name)));
   byId("experiment").append(new Option(NONE, ""),
     ...data.names.map((name) => new Option(name, name)));
@@ -182,6 +200,7 @@ function begin() {
   requestAnimationFrame(() => setTimeout(() => {
     makePlane();
     whenSeen(byId("grid"), makePicture);
+    whenSeen(byId("breathing"), makeBreathing);
   }));
 }
 
@@ -237,7 +256,7 @@ window.explorer = {
     const lookup = lookupOf(scheme), answer = query(lookup, lfl, fd);
     const weighted = (row, k) => ({ name: data.names[row], weight: answer.weights[k] });
     return { status: STATUS_NAMES[answer.status], intrinsics: answer.intrinsics,
-      sigma: sigmaOf(lookup, answer), vertices: answer.vertices.map(weighted) };
+      sigma: sigmaOf(lookup, answer), corner: cornerSigma(lookup, answer), vertices: answer.vertices.map(weighted) };
   },
   clip: () => clip,
 };

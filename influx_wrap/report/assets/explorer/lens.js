@@ -1,9 +1,16 @@
 // The lens explorer: the lens, what is looked at, and how settings become text and places.
 
 const NAMES = data.intrinsics, DIGITS = [2, 2, 2, 2, 6, 6, 7, 7];
-const lookups = data.schemes.map((scheme) => makeLookup(scheme, data));
+// JSON has no infinity.
+for (const distances of [data, ...data.proposals]) {
+  distances.fd = Array.isArray(distances.fd) ? distances.fd.map((fd) => fd ?? Infinity)
+    : distances.fd ?? Infinity;
+}
+const smooth = data.smooth && makeSmooth(data.smooth, data);
+const regionLookups = data.schemes.map((scheme) => makeLookup(scheme, data));
+const lookups = smooth ? [smooth, ...regionLookups] : regionLookups;
 const lookupOf = (name) => lookups.find((lookup) => lookup.name === name);
-const columns = lookups[0].columns.lfl;
+const { columns: { lfl: columns } } = regionLookups[0];
 const isColumn = columns.length === 1;
 const experiments = data.names.map((name, row) => ({
   name, row, lfl: data.lfl[row], fd: data.fd[row], target: data.isDrone[row] ? "drone" : "board",
@@ -12,7 +19,7 @@ const wordOf = ["Interpolated", "Extrapolated", "Outside", "No answer"];
 
 // What is looked at. "words" replace an answer where a clip's frame has no setting.
 const state = {
-  lfl: NaN, fd: NaN, scheme: data.default, show: "value-0", axis: "inverse", pinned: false,
+  lfl: NaN, fd: NaN, scheme: data.default, show: smooth ? "corner-0" : "value-0", axis: "inverse", pinned: false,
   words: null,
 };
 
@@ -26,8 +33,8 @@ const small = (value, digits = 2) => significant(value, digits, 1e-4).replace("e
 /* The plane: u grows with focus distance, v with focal length */
 
 const planeSize = { columns: 140, rows: 96 };
-const nearest = Math.min(...data.fd), farthest = Math.max(...data.fd);
-const [leastLfl, mostLfl] = lookups[0].lflRange;
+const nearest = Math.min(...data.fd), farthest = Math.max(...data.fd.filter(Number.isFinite));
+const leastLfl = Math.min(...data.lfl), mostLfl = Math.max(...data.lfl);
 const axes = {
   inverse: {
     u: (fd) => -1 / fd, fd: (u) => (u >= 0 ? Infinity : -1 / u),

@@ -1,5 +1,6 @@
 // A lens's table asked: the same numbers, by the same steps, as influx_wrap/lut gives them.
-// Nothing here knows of the page. A "lookup" is a scheme's part of the page's data.
+// Nothing here knows of the page. A "lookup" is a scheme's part of the page's data: regions between
+// experiments, or the smooth lens.
 
 const STATUS = { INTERPOLATED: 0, EXTRAPOLATED: 1, LFL_OUTSIDE: 2, UNUSABLE: 3 };
 const STATUS_NAMES = ["interpolated", "extrapolated", "lfl_outside", "unusable"];
@@ -8,11 +9,12 @@ const RIM = 1e-6, LFL_TOLERANCE = 1e-6, BOX_MARGIN = 1e-6;
 // A scheme with what its regions need to be searched; table: {lfl, pixelUm} of the whole lens.
 function makeLookup(scheme, table) {
   const { places, regions } = scheme;
+  // Experiments at infinity, which come last, have no part in regions.
+  const own = table.lfl.slice(0, places.length);
   const lookup = {
-    ...scheme, pixelUm: table.pixelUm,
-    lflRange: [Math.min(...table.lfl), Math.max(...table.lfl)],
+    ...scheme, pixelUm: table.pixelUm, lflRange: [Math.min(...own), Math.max(...own)],
+    xRange: [Math.min(...places.map(([x]) => x)), Math.max(...places.map(([x]) => x))],
     isDisparity: scheme.name !== "paper", isThinLens: scheme.name === "thin-lens",
-    isLine: regions.every((corners) => corners[2] < 0),
   };
   const least = [0, 1].map((k) => Math.min(...places.map((place) => place[k])));
   const most = [0, 1].map((k) => Math.max(...places.map((place) => place[k])));
@@ -23,13 +25,10 @@ function makeLookup(scheme, table) {
     const values = own.map((place) => place[k]), margin = BOX_MARGIN * (most[k] - least[k]);
     return [Math.min(...values) - margin, Math.max(...values) + margin];
   }));
+  // Not known is not a number, lest it count as zero.
+  lookup.curvature = scheme.curvature.map((axes) => axes.map((bends) => bends
+    .map((bend) => bend ?? NaN)));
   lookup.scatter = scheme.columns.lfl.map((lfl, k) => [lfl, scheme.columns.scatter[k]]);
-  if (lookup.isLine && places.length > 1) {
-    lookup.isUpright = most[0] === least[0];
-    const along = Number(lookup.isUpright);
-    lookup.ends = [...regions.map((corners) => corners[0]), regions.at(-1)[1]]
-      .map((row) => places[row][along]);
-  }
   return lookup;
 }
 
@@ -50,9 +49,17 @@ function interpolate(x, points) {
   return x === x0 ? y0 : (y1 - y0) / (x1 - x0) * (x - x0) + y0;
 }
 
-// Least and greatest y of the hull at a focal length.
+// Least and greatest y of the table at a focal length.
 function rangeOfY(lookup, x) {
-  return [interpolate(x, lookup.hull[0]), interpolate(x, lookup.hull[1])];
+  if (lookup.isSmooth) return hullRange(lookup, x);
+  return [interpolate(x, lookup.outline[0]), interpolate(x, lookup.outline[1])];
+}
+
+// Weights of the ends of a piece of a line, on which a place is; returns the lesser.
+function onLine([a, b], x, y, weights) {
+  const axis = a[0] !== b[0] ? 0 : 1, share = ([x, y][axis] - a[axis]) / (b[axis] - a[axis]);
+  weights[0] = 1 - share; weights[1] = share; weights[2] = 0; weights[3] = 0;
+  return Math.min(share, 1 - share);
 }
 
 // Barycentric weights of a triangle's corners; returns the least.
@@ -82,16 +89,21 @@ function inQuad([a, b, c, d], x, y, weights) {
   return Math.min(s, t, 1 - s, 1 - t);
 }
 
-// The region that holds a place inside the hull, and its corners' weights; null if none does.
+function onPlace(corners, x, y, weights) {
+  weights[0] = 1; weights[1] = 0; weights[2] = 0; weights[3] = 0;
+  return 0;
+}
+
+const within = [null, onPlace, onLine, inTriangle, inQuad];
+
+// The region that holds a place inside the table, and its corners' weights; null if none does.
 function locate(lookup, x, y) {
-  if (lookup.isLine) return locateOnLine(lookup, x, y);
   const trial = [0, 0, 0, 0];
   let best = -RIM, found = null;
   for (const [region, corners] of lookup.corners.entries()) {
     const [[left, right], [bottom, top]] = lookup.boxes[region];
     if (!(x >= left && x <= right && y >= bottom && y <= top)) continue;
-    const least = corners.length === 4 ? inQuad(corners, x, y, trial)
-      : inTriangle(corners, x, y, trial);
+    const least = within[corners.length](corners, x, y, trial);
     if (least > best) {
       best = least;
       found = { region, weights: trial.slice() };
@@ -99,16 +111,6 @@ function locate(lookup, x, y) {
     }
   }
   return found;
-}
-
-// The same for a table of one focal length, or of places in a row.
-function locateOnLine(lookup, x, y) {
-  if (lookup.places.length === 1) return { region: 0, weights: [1, 0, 0, 0] };
-  const along = lookup.isUpright ? y : x, { ends } = lookup;
-  let region = 0;
-  while (region < ends.length - 2 && ends[region + 1] <= along) region += 1;
-  const share = (along - ends[region]) / (ends[region + 1] - ends[region]);
-  return { region, weights: [1 - share, share, 0, 0] };
 }
 
 function blend(rows, vertices, weights) {
@@ -156,13 +158,14 @@ function extrapolatedCflMm(lookup, lfl, fd) {
 // What the table says at a setting: {status, intrinsics, vertices, weights}; without an answer
 // intrinsics are null.
 function query(lookup, lfl, fd) {
+  if (lookup.isSmooth) return querySmooth(lookup, lfl, fd);
   const nothing = (status) => ({ status, intrinsics: null, vertices: [], weights: [], lfl, fd });
   const [least, most] = lookup.lflRange;
   if (!(lfl > 0 && Number.isFinite(lfl) && fd > 0)) return nothing(STATUS.UNUSABLE);
   if (lfl < least * (1 - LFL_TOLERANCE) || lfl > most * (1 + LFL_TOLERANCE)) {
     return nothing(STATUS.LFL_OUTSIDE);
   }
-  const x = clamp(lfl, least, most), y = toY(lookup, fd);
+  const x = clamp(lfl, ...lookup.xRange), y = toY(lookup, fd);
   const [low, high] = rangeOfY(lookup, x);
   const slack = 1e-12 * (Math.abs(low) + Math.abs(high));
   const inside = y >= low - slack && y <= high + slack;
@@ -190,6 +193,7 @@ function query(lookup, lfl, fd) {
 function sigmaOf(lookup, answer) {
   const { intrinsics, vertices, weights } = answer;
   if (!intrinsics) return null;
+  if (lookup.isSmooth) return smoothSigma(lookup, answer);
   const lacks = (row, k) => Math.abs(weights[k]) > 1e-9 && lookup.variance[row].includes(null);
   if (vertices.some(lacks)) return new Array(intrinsics.length).fill(NaN);
   const places = vertices.map((row) => lookup.places[row]), n = vertices.length;

@@ -17,6 +17,7 @@ function makePlane() {
     path: ["inside", "beyond"].map(() => chart.empty("x", "y")),
     stays: ["inside", "beyond"].map(() => chart.empty("x", "y")),
     experiments: chart.empty("x", "y", "marker", "fill", "size"),
+    odd: chart.source(named([], [], [0, 1])), proposals: chart.source(named([], [], [0, 1])),
     spokes: chart.empty("x0", "y0", "x1", "y1"), vertices: chart.empty("x", "y", "size"),
     cursor: chart.empty("x", "y"), cross: chart.empty("x0", "y0", "x1", "y1"),
   });
@@ -33,6 +34,11 @@ function makePlane() {
     { line: "card" });
   chart.add("scatter", { ...at, ...fields("marker", "size"), fill_color: { field: "fill" },
     source: plane.experiments }, { line: "ink" });
+  chart.add("scatter", { ...at, source: plane.odd, marker: "circle", size: 17, fill_color: null,
+    line_width: 3 }, { line: "warn" });
+  chart.add("scatter", { ...at, source: plane.proposals, marker: "star", size: 19, line_width: 1.5 },
+    { line: "ink", fill: "card" });
+  for (const source of [plane.odd, plane.proposals]) addNames(chart, source);
   const [inside, beyond] = plane.path;
   for (const source of plane.path) {
     chart.add("line", { ...at, source, line_width: 6, line_alpha: 0.75 }, { line: "card" });
@@ -57,6 +63,21 @@ function makePlane() {
   // A slow click is a press.
   for (const kind of ["tap", "press"]) chart.on(kind, (u, v) => pinAt(...snapped(u, v)));
   drawPlane();
+}
+
+// Names beside the places of a source (see "named"), readable on any colour.
+function addNames(chart, source) {
+  chart.add("text", { ...fields("x", "y", "text"), text_align: { field: "align" },
+    x_offset: { field: "beside" }, y_offset: -5, source, text_font_size: { value: "12px" },
+    text_font_style: "bold", background_fill_alpha: 0.75 },
+  { text: "ink", background_fill: "card" });
+}
+
+// Columns of places [x, y] and their names, which stay inside a figure with this range of x.
+function named(places, texts, [from, to]) {
+  const isLeft = places.map(([x]) => x > from + 0.85 * (to - from));
+  return { ...xyOf(places), text: texts, align: isLeft.map((is) => (is ? "right" : "left")),
+    beside: isLeft.map((is) => (is ? -11 : 11)) };
 }
 
 // The experiment at a place of the plane, if there is one within a few pixels.
@@ -84,7 +105,7 @@ function drawRegions() {
   const lookup = lookupOf(state.scheme);
   const quads = [], triangles = [];
   const done = new Set();
-  for (const corners of lookup.regions) {
+  for (const corners of lookup.regions ?? []) {
     const own = corners.filter((row) => row >= 0), isQuad = own.length === 4;
     own.forEach((row, k) => {
       const other = own[(k + 1) % own.length], key = [row, other].sort((a, b) => a - b).join();
@@ -122,6 +143,19 @@ function edge(lookup, [x0, y0], [x1, y1]) {
 const shown = () => { const [kind, k] = state.show.split("-"); return { kind, k: Number(k) }; };
 const isLog = ({ kind, k }) => kind !== "value" || k < 2;
 
+// Kinds of what is shown that every setting has, and that experiments have.
+const RASTERS = {
+  value: (lookup, answer, k) => answer.intrinsics[k],
+  sigma: (lookup, answer, k) => sigmaOf(lookup, answer)[k],
+  percent: (lookup, answer, k) => 100 * sigmaOf(lookup, answer)[k] / answer.intrinsics[k],
+  corner: (lookup, answer) => cornerSigma(lookup, answer) ?? NaN,
+};
+const ERRORS = {
+  left: (lookup, k) => lookup.leftOut.errors.map((row) => row[k] ?? NaN),
+  z: (lookup, k) => lookup.leftOut.z?.map((row) => Math.abs(row[k])) ?? [],
+  worst: (lookup) => lookup.leftOut.z?.map((row) => Math.max(...row.map(Math.abs))) ?? [],
+};
+
 // What is shown at the middles of the raster's cells, and which of them are interpolated.
 function heatValues(lookup, { kind, k }) {
   const { columns: nx, rows } = planeSize, ny = isColumn ? 1 : rows;
@@ -133,7 +167,7 @@ function heatValues(lookup, { kind, k }) {
       const answer = query(lookup, lfl, axis().fd(from + (to - from) * (i + 0.5) / nx));
       if (!answer.intrinsics) continue;
       const at = j * nx + i;
-      values[at] = (kind === "sigma" ? sigmaOf(lookup, answer) : answer.intrinsics)[k];
+      values[at] = RASTERS[kind](lookup, answer, k);
       inside[at] = answer.status === STATUS.INTERPOLATED;
     }
   }
@@ -162,8 +196,8 @@ function colourScale(values, log) {
 function drawHeat() {
   const what = shown(), lookup = lookupOf(state.scheme);
   const [card, quiet] = [cssColour("card"), cssColour("quiet")];
-  const errors = what.kind === "left" ? errorsOf(lookup, what.k) : null;
-  const hasRaster = what.kind === "value" || what.kind === "sigma";
+  const errors = ERRORS[what.kind] ? errorsOf(lookup, what) : null;
+  const hasRaster = Object.hasOwn(RASTERS, what.kind);
   let scale = null;
   if (hasRaster) {
     const { values, inside, nx, ny } = heatValues(lookup, what);
@@ -178,29 +212,60 @@ function drawHeat() {
         x: [axis().range[0]], y: [bottom], dw: [axis().end - axis().range[0]], dh: [top - bottom],
       };
     }
-  } else if (errors) scale = colourScale(errors, true);
+  } else if (errors) scale = what.kind === "left" ? colourScale(errors, true) : zScale(errors);
   plane.image.renderer.visible = hasRaster && scale !== null;
   const at = experiments.map(({ lfl, fd }) => toPlane(isColumn ? columns[0] : lfl, fd));
   const colours = errors && scale ? errors.map((error) => errorColour(scale, error)) : null;
   plane.experiments.data = {
     ...xyOf(at),
-    marker: experiments.map(({ target }, row) => (errors && Number.isNaN(errors[row]) ? "x"
-      : target === "drone" ? "triangle" : "square")),
+    marker: experiments.map(({ target }, row) => ((errors && Number.isNaN(errors[row]))
+      || isSetAside(lookup, row) ? "x" : target === "drone" ? "triangle" : "square")),
     size: experiments.map((_, row) => (!errors ? 7 : Number.isNaN(errors[row]) ? 6 : 13)),
     fill: experiments.map((_, row) => colours?.[row] ?? (errors ? quiet : card)),
   };
+  drawMarked(lookup, at);
   drawBar(byId("bar"), scale, errors ? "error" : "value", unitOf(what));
-  const words = errors ? " \u2715 an experiment that no others enclose." : "";
+  const words = lookup.isSmooth ? smoothLegend(lookup)
+    : `Solid edges: bilinear regions and lines; dashed: triangles. Hatched: extrapolated.${
+      errors ? " \u2715 an experiment that no others enclose." : ""}`;
   const shapes = [data.isDrone.some((is) => !is) && "\u25a0 board", data.isDrone.some((is) => is)
     && "\u25b2 drone"].filter(Boolean).join(", ");
-  byId("legend").textContent = `${shapes}. Solid edges: bilinear regions and lines; dashed: `
-    + `triangles. Hatched: extrapolated.${words}`;
+  const planned = data.proposals.length ? " \u2606 experiments to add, the best first." : "";
+  const none = hasRaster && !scale ? " The scheme does not know what is to be shown." : "";
+  byId("legend").textContent = `${shapes}. ${words}${planned}${none}`;
   plane.chart.describe(`Plane of settings of ${data.lens}: ${data.names.length} experiments`
     + `${what.kind === "none" ? "" : `, coloured by ${byId("show").selectedOptions[0].text}`}`);
 }
 
-// Leave-one-out errors of an intrinsic, NaN for experiments that no others enclose.
-function errorsOf(lookup, k) { return lookup.leftOut.errors.map((row) => row[k] ?? NaN); }
+// What leaving each experiment out says, NaN for those that a scheme cannot predict.
+function errorsOf(lookup, { kind, k }) {
+  const errors = ERRORS[kind](lookup, k);
+  return experiments.map((_, row) => errors[row] ?? NaN);
+}
+
+// Of z-scores: from none to where an experiment is odd.
+function zScale(values) {
+  if (values.every(Number.isNaN)) return null;
+  return { low: 0, high: smooth.leftOut.odd, log: false, place: (z) => z, from: 0,
+    to: smooth.leftOut.odd };
+}
+
+const isSetAside = (lookup, row) => Boolean(lookup.isSmooth && lookup.leftOut.setAside[row]);
+
+// Experiments that contradict the others, by name, and those to add, by number.
+function drawMarked(lookup, at) {
+  const odd = lookup.isSmooth ? oddExperiments() : [];
+  const { range } = axis();
+  plane.odd.data = named(odd.map(({ row }) => at[row]), odd.map(({ name }) => name), range);
+  const places = data.proposals.map(({ lfl, fd }) => toPlane(isColumn ? columns[0] : lfl, fd));
+  plane.proposals.data = named(places, places.map((_, k) => `+${k + 1}`), range);
+}
+
+function smoothLegend(lookup) {
+  const odd = oddExperiments().length ? " Ringed: contradicts the others." : "";
+  const aside = lookup.leftOut.setAside.some(Boolean) ? " \u2715 set aside." : "";
+  return `Hatched: not surrounded by experiments, extrapolated.${odd}${aside}`;
+}
 
 function errorColour(scale, error) {
   if (Number.isNaN(error)) return null;
@@ -210,7 +275,8 @@ function errorColour(scale, error) {
 
 function unitOf({ kind, k }) {
   if (kind === "left") return k < 4 ? "%" : "";
-  return UNITS[k] ?? "";
+  if (kind === "z" || kind === "worst") return "|z|, in sigmas";
+  return { corner: "px", percent: "%" }[kind] ?? UNITS[k] ?? "";
 }
 
 function drawBar(holder, scale, palette, unit) {

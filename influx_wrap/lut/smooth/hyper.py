@@ -1,0 +1,103 @@
+"""The hyper-parameters of one output, by marginal likelihood.
+
+Weak log-normal priors keep them where lenses are: lengths about the whole range of zoom and
+focus, amplitudes about a tenth of what is much. The gradient is analytic; the search starts at
+several places, since the likelihood may have several maxima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+from influx_wrap.lut.smooth.prior import (
+    ALONE,
+    LINEAR_VARIANCE,
+    N_HYPER,
+    basis,
+    covariance_slopes,
+)
+from influx_wrap.model.arrays import FloatArray
+
+# Amplitudes, lengths, and what covariances do not know.
+_USUAL = np.log(np.array([0.1] * 3 + [0.8] * 4 + [2e-4]))
+_SPREAD = np.array([2.3] * 3 + [0.5] * 4 + [1.5])
+_SPREAD_UNKNOWN_NOISE = 4.0
+_BOUNDS = np.log(np.array([(1e-6, 30.0)] * 3 + [(0.08, 6.0)] * 4 + [(1e-6, 1.0)]))
+# One start rough, one smooth with more noise.
+_STARTS = _USUAL + np.array([[1.5, 1.5, 0, 0, 0, 0, 0, 0], [-2, -2, -3, 0.3, 0.3, 0.3, 0.3, 1]])
+_MOST_STEPS = 100
+_JITTER = 1e-8
+NO_ANSWER = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class OutputData:
+    """What n experiments say about one output.
+
+    places    (n, 2)
+    values    (n,) of the output
+    variance  (n,) of the values as their covariances have it
+    is_noise_known  whether there are covariances
+    """
+
+    kernel: str
+    places: FloatArray
+    values: FloatArray
+    variance: FloatArray
+    is_noise_known: bool = True
+
+    @property
+    def spread(self) -> FloatArray:
+        """(8,) widths of the priors of the hyper-parameters."""
+        spread = _SPREAD.copy()
+        if not self.is_noise_known:
+            spread[ALONE] = _SPREAD_UNKNOWN_NOISE
+        return spread
+
+    def cost(self, hyper: FloatArray) -> tuple[float, FloatArray]:
+        """Negative logarithm of the hyper-parameters' posterior, and its gradient (8,)."""
+        total, slopes = covariance_slopes(self.kernel, hyper, self.places)
+        terms = basis(self.places)
+        alone = np.exp(2 * hyper[ALONE])
+        total = total + (terms * LINEAR_VARIANCE) @ terms.T
+        total[np.diag_indices_from(total)] += self.variance + alone + _JITTER
+        factor, failed = lapack.dpotrf(total, lower=1)
+        if failed:
+            return NO_ANSWER, np.zeros(N_HYPER)
+        inverse = _inverse(factor)
+        weights = inverse @ self.values
+        away = (hyper - _USUAL) / self.spread
+        value = 0.5 * self.values @ weights + np.log(np.diag(factor)).sum() + 0.5 * away @ away
+        pull = inverse - np.outer(weights, weights)
+        gradient = np.append(
+            0.5 * slopes.reshape(len(slopes), -1) @ pull.ravel(), alone * np.trace(pull)
+        )
+        return float(value), gradient + away / self.spread
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """(n, n) inverse of the matrix with this lower Cholesky factor."""
+    inverse, failed = lapack.dpotri(factor, lower=1)
+    assert not failed
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+
+
+def find(evidence: OutputData, near: FloatArray | None = None) -> tuple[FloatArray, float]:
+    """The most likely hyper-parameters (8,) and their cost; ``near`` (8,) is a guess at them."""
+    best, cost = _USUAL, np.inf
+    for start in _STARTS if near is None else near[None]:
+        found = minimize(
+            evidence.cost,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=_BOUNDS,
+            options={"maxiter": _MOST_STEPS},
+        )
+        if found.fun < cost:
+            best, cost = found.x, float(found.fun)
+    return best, cost
