@@ -9,10 +9,10 @@ which is read as well. As in all of the release's files the origin of pixels is 
 pixel's corner ("normal" in its calibration results), so cx and cy are larger by 0.5 than here.
 
 Of ours is ``filmed_with`` in the first frame's entry: ``{"lens", "camera", "image_size",
-"pixel_um", "doubts"}`` (``model.rig``). It stands there because every key of the file itself is
-the number of a frame to the release's readers, while they take from an entry what they know, as
-they must: the release, too, writes entries with keys of its own. It may be missing, or stand in
-any entries that say the same.
+"pixel_um", "doubts", "clip"}`` (``model.rig``). It stands there because every key of the file
+itself is the number of a frame to the release's readers, while they take from an entry what they
+know, as they must: the release, too, writes entries with keys of its own. It may be missing, or
+stand in any entries that say the same.
 
 CSV: one line per frame with LFL, FD, a status, intrinsics and their sigmas, empty where there is
 none. It is ours: pixel (0, 0) is a pixel's centre, and the column ``pixel_origin`` says so; lens,
@@ -159,6 +159,7 @@ def _rig_text(rig: FilmedWith | None) -> str:
         "image_size": list(rig.image_size),
         "pixel_um": None if rig.pixel_um is None else list(rig.pixel_um),
         "doubts": list(rig.doubts),
+        **({} if rig.clip is None else {"clip": rig.clip}),
     }
     return f', "{RIG_KEY}": {json.dumps(values, allow_nan=False)}'
 
@@ -238,9 +239,9 @@ def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
     pitch = record.numbers("pixel_um") if record.values.get("pixel_um") is not None else None
     if pitch is not None and (len(pitch) != 2 or min(pitch) <= 0):
         raise record.fault("pixel_um", f"must be two positive numbers, got {list(pitch)}.")
-    lens, camera = (
+    lens, camera, clip = (
         record.text(key) if record.values.get(key) is not None else None
-        for key in ("lens", "camera")
+        for key in ("lens", "camera", "clip")
     )
     doubts = record.items("doubts") if "doubts" in record.values else []
     found = FilmedWith(
@@ -249,6 +250,7 @@ def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
         _image_size(record),
         None if pitch is None else (pitch[0], pitch[1]),
         tuple(map(str, doubts)),
+        clip,
     )
     if before not in (None, found):
         raise entry.fault(RIG_KEY, "says something else than in a frame before it.")

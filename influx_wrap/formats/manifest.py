@@ -2,7 +2,8 @@
 
 As in the InFlux release; a manifest whose videos are yet to be split has no ``split``. Other keys
 of a video are left alone. A submission to both parts of the benchmark has the videos of two
-manifests. What else is known of videos is a CSV: a column ``video``, and others by which they are grouped.
+manifests. What else is known of videos is a CSV: a column ``video``, and others by which they are
+grouped.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
+_LONGEST_NAME = 200
+"""Longer ones are cut: OpenCV's files and OpenTrackIO have limits."""
+
 
 def answered(clip: Clip) -> Clip:
     """The clip without the frames that have no intrinsics; there must be others."""
@@ -40,6 +43,22 @@ def sensor_mm(clip: Clip) -> FloatArray:
 def focal_mm(clip: Clip) -> FloatArray:
     """(n,) camera focal lengths."""
     return np.asarray(1e-3 * clip.pixel_um[0] * clip.intrinsics[:, 0])
+
+
+def clip_names(clip: Clip) -> dict[str, str]:
+    """What the clip, its lens and its camera are called, where that is known; each on one line."""
+    names = {"clip": clip.name, "lens": clip.lens_name, "camera": clip.camera_name}
+    # A table goes by its lens, and is no clip.
+    return {
+        key: " ".join(name.split())[:_LONGEST_NAME]
+        for key, name in names.items()
+        if name and name.strip() and not (key == "clip" and name == clip.lens_name)
+    }
+
+
+def clip_names_text(clip: Clip) -> str:
+    """The same for a comment: ``clip A001, lens canon17, camera arri-alexa-mini``."""
+    return ", ".join(f"{key} {name}" for key, name in clip_names(clip).items())
 
 
 def missing_sentence(clip: Clip) -> str:
