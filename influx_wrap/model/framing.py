@@ -86,6 +86,7 @@ class Framing:
             part = f"the window {width:.6g} x {height:.6g} at {x:.6g}, {y:.6g}"
         by_x, by_y = self.scale
         scaled = f"scaled by {by_x:.6g}" + (f" and {by_y:.6g}" if by_x != by_y else "")
+        scaled = "not scaled" if by_x == by_y == 1 else scaled
         return (
             f"The pictures have {size_text(self.size)} pixels: {part} of the calibrated "
             f"{size_text(self.full)}, {scaled}."

@@ -109,3 +109,7 @@ def test_the_sentence() -> None:
         "The pictures have 1920 x 1080 pixels: the window 3424 x 1926 at 0, 138 of the calibrated "
         "3424 x 2202, scaled by 0.560748."
     )
+    cut = make_framing(FULL, None, Crop((2880, 1620)))
+    assert cut.sentence.endswith(
+        "2880 x 1620 at 272, 291 of the calibrated 3424 x 2202, not scaled."
+    )
