@@ -47,18 +47,23 @@ def focal_mm(clip: Clip) -> FloatArray:
 
 def clip_names(clip: Clip) -> dict[str, str]:
     """What the clip, its lens and its camera are called, where that is known; each on one line."""
-    names = {"clip": clip.name, "lens": clip.lens_name, "camera": clip.camera_name}
-    # A table goes by its lens, and is no clip.
-    return {
-        key: " ".join(name.split())[:_LONGEST_NAME]
-        for key, name in names.items()
-        if name and name.strip() and not (key == "clip" and name == clip.lens_name)
-    }
+    given = {"clip": clip.name, "lens": clip.lens_name, "camera": clip.camera_name}
+    if clip.name == clip.lens_name:
+        # A table goes by its lens, and is no clip.
+        del given["clip"]
+    names = {key: _one_line(name or "") for key, name in given.items()}
+    return {key: name for key, name in names.items() if name}
 
 
 def clip_names_text(clip: Clip) -> str:
     """The same for a comment: ``clip A001, lens canon17, camera arri-alexa-mini``."""
     return ", ".join(f"{key} {name}" for key, name in clip_names(clip).items())
+
+
+def _one_line(name: str) -> str:
+    """A name for a file of text: without line breaks and what else cannot be printed."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(printable.split())[:_LONGEST_NAME]
 
 
 def missing_sentence(clip: Clip) -> str:

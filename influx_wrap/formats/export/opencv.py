@@ -26,7 +26,9 @@ def write_opencv(clip: Clip, path: Path) -> None:
     clip = answered(clip)
     storage = _storage(clip.image_size)
     for key, name in clip_names(clip).items():
-        storage.write(key, name)
+        # Text that is in quotes by itself, OpenCV would take for quoted already.
+        text = name.replace("\\", "\\\\").replace('"', '\\"')
+        storage.write(key, f'"{text}"')
     storage.write("frames", clip.frames.astype(np.int32)[:, None])
     storage.write("lfl_mm", clip.lfl_mm[:, None])
     storage.write("fd_m", clip.fd_m[:, None])

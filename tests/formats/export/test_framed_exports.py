@@ -244,6 +244,10 @@ def test_names_of_clip_lens_and_camera(to: str, tmp_path: Path) -> None:
     out = tmp_path / {"opencv": "clip.yml", "usd": "clip.usda"}.get(to, "out")
     EXPORTS[to](replace(clip, lens_name=NAMED[0], camera_name=NAMED[1]), out)
     assert names_in(to, out) == {"clip": "A001 C001", "lens": NAMED[0], "camera": NAMED[1]}
+    odd = {'"b"': '"b"', "'": "'", "a\nb\x1b[31m\u2028c": "a b [31m c", "- {x": "- {x"}
+    for name, shown in odd.items():
+        EXPORTS[to](replace(clip, lens_name=name, camera_name=NAMED[1]), out)
+        assert names_in(to, out)["lens"] == shown
     # Names that are not known are not there, and one in two lines stays on one, cut where too long.
     other = replace(clip, name="A001\nC001: '" + "x" * 5000)
     if out.is_file():
