@@ -69,6 +69,8 @@ def command(
         return make_lens_model(table, scheme).query(table.lfl_mm, table.fd_m).intrinsics
 
     own = known.camera(camera) if camera else None
+    if out.resolve() == source.resolve():
+        raise InputError(f"--out {out} would replace what is read. Choose another name.")
     if name is not None and not name.strip():
         raise InputError("--clip needs a name.")
     if stretch and size is None:

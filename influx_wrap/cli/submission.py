@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def template(
     check_upload_names(out, method)
     if len(manifests) != MANIFESTS[version]:
         raise InputError(manifests_problem(version, len(manifests)))
-    check_writable(out)
+    _check_out(out, manifests)
     videos = videos_of_split(manifests, split or TEST)
     try:
         blank = make_template(videos, method, kind, version)
@@ -162,7 +162,7 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
     Example:
       influx-calib submission fill blank.json colmap/*.json --out sub.json
     """
-    check_writable(out)
+    _check_out(out, prediction_files)
     predictions, taken = fill_from_files(template_file, prediction_files, _reading)
     check_upload_names(out, predictions.method)
     with Console(stderr=True).status("writing"):
@@ -178,6 +178,13 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
 def _reading(path: Path) -> AbstractContextManager[Progress]:
     """A bar that moves as a file is read, in MiB."""
     return watch(f"reading {path.name}, MiB", unit=MIB)
+
+
+def _check_out(out: Path, read: Sequence[Path]) -> None:
+    """Refuse a path that cannot be written, or whose file is read and would be lost."""
+    if out.resolve() in [path.resolve() for path in read]:
+        raise InputError(f"--out {out} would replace what is read. Choose another name.")
+    check_writable(out)
 
 
 def _print_faults(check: SubmissionCheck, all_of_them: bool) -> None:

@@ -46,6 +46,7 @@ from influx_wrap.model.clip import are_cameras
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.rig import FilmedWith
+from influx_wrap.model.words import counted
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"
 METADATA_KEY, RIG_KEY = "lens_metadata", "filmed_with"
@@ -78,13 +79,27 @@ def write_ground_truth_csv(path: Path, truth: GroundTruth) -> None:
 
 def read_ground_truth(path: Path) -> GroundTruth:
     """Read the JSON of one clip, with null or NaN for what there is not."""
-    return _ground_truth(read_json(path))
+    file = _truth_file(path)
+    if (
+        file.values
+        and not _is_clip(file)
+        and all(
+            isinstance(entry, dict) and _is_clip(Record(path.name, entry))
+            for entry in file.values.values()
+        )
+    ):
+        first, n = next(iter(file.values)), counted(len(file.values), "video")
+        raise InputError(
+            f"{path}: frame {first!r} is not a number of a frame: this is the truth of {n}, by "
+            'their names. Give that of one clip, {"0": ...}, which is what stands behind a name.'
+        )
+    return _ground_truth(file)
 
 
 def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
     """The truth of videos: the release's validation file, ``{video: {frame: {...}}}``, or the
     JSON of one clip, which is that of the only one of ``videos``."""
-    file = read_json(path)
+    file = _truth_file(path)
     if not file.values:
         raise InputError(f"{path} has no video.")
     if not _is_clip(file):
@@ -96,6 +111,21 @@ def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
             '{"<video>": {"0": ...}}.'
         )
     return {next(iter(videos)): _ground_truth(file)}
+
+
+def _truth_file(path: Path) -> Record:
+    """The JSON of a clip or of videos; what people take for it is refused by its name."""
+    if path.suffix.lower() == ".csv" and path.is_file():
+        raise InputError(
+            f"{path}: the truth is read from JSON, not from annotate's CSV: annotate with --out "
+            "NAME.json."
+        )
+    file = read_json(path)
+    if "submission_metadata" in file.values:
+        raise InputError(f"{path} has predictions, in a submission's form, and not the truth.")
+    if isinstance(kind := file.values.get("format"), str):
+        raise InputError(f"{path} is no truth of a clip: by its format it is {kind[:60]!r}.")
+    return file
 
 
 def _is_clip(file: Record) -> bool:

@@ -33,6 +33,7 @@ MANIFESTS = {VERSIONS[0]: 1, VERSIONS[1]: 1, VERSIONS[2]: 2}
 MOST_METHOD = 100
 _METHOD_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+_TRUTH = "intrinsics_gt"
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _LONGEST_NAME, _LONGEST_SHOWN = 1000, 60
 
@@ -183,7 +184,9 @@ class SubmissionScan:
 
     def _frame_number(self, name: str, key: str, video: Video | None) -> int | None:
         if not _PLAIN_NUMBER.fullmatch(key):
-            self._fault(f"{self._where(name, key)} is not a plain number such as 0 or 12.")
+            where = self._where(name, key)
+            truth = " This is the truth of a clip." if key.startswith(_TRUTH) else ""
+            self._fault(f"{where} is not a plain number such as 0 or 12.{truth}")
             return None
         # The length comes first: Python converts a limited number of digits only.
         if len(key) > len(str(MAX_FRAMES)) or int(key) >= MAX_FRAMES:

@@ -238,3 +238,21 @@ def test_opentrackio_as_lines_or_as_one_list(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in texts["clip.jsonl"].splitlines()]
     assert [line["timing"]["sequenceNumber"] for line in lines] == [0, 1, 2]
     assert json.loads(texts["clip.json"]) == lines
+
+
+def test_what_people_take_for_a_clip(tmp_path: Path) -> None:
+    clip = small_clip(tmp_path, filmed_with=RIG)
+    entry = json.loads(clip.read_text())
+    texts = {
+        "videos.json": (json.dumps({"a": entry, "b": entry}), "this is the truth of 2 videos"),
+        "pred.json": ('{"submission_metadata": {}}', "has predictions"),
+        "result.json": ('{"format": "influx_wrap result"}', "by its format it is 'influx_wrap r"),
+        "gt.csv": ("frame,lfl_mm\n", "annotate with --out NAME.json"),
+    }
+    for name, (text, words) in texts.items():
+        (tmp_path / name).write_text(text)
+        result = run("export", tmp_path / name, "--to", "colmap", "--out", tmp_path / "c.txt")
+        assert_mistake(result, words)
+    before = clip.read_text()
+    assert_mistake(run("export", clip, "--to", "colmap", "--out", clip), "would replace")
+    assert clip.read_text() == before

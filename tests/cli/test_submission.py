@@ -122,6 +122,12 @@ def test_mistakes(invoke: Invoke, tmp_path: Path, manifest: Path, blank: Path) -
         invoke("submission", "fill", blank, blank, "--out", nowhere), "cannot be written"
     )
     assert_mistake(invoke("submission", "validate", out), "does not exist")
+    before = manifest.read_text()
+    options = ("--manifest", manifest, "--out", manifest, "--type", "mei", "--method", "m")
+    assert_mistake(invoke("submission", "template", *options), "would replace")
+    assert manifest.read_text() == before
+    result = invoke("submission", "fill", blank, beyond, "--out", beyond)
+    assert_mistake(result, "would replace")
     options = ("--manifest", manifest, "--out", out, "--type", "mei")
     result = invoke("submission", "template", *options, "--method", " ")
     assert_mistake(result, "needs the name of its method")

@@ -85,7 +85,7 @@ def read_clip(
     nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell. The clip
     is called ``name``, or as the file says, or like the file.
     """
-    if read_json(source).values.get("format") == FORMAT:
+    if source.suffix.lower() != ".csv" and read_json(source).values.get("format") == FORMAT:
         table = read_table(source)
         rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
         check_same_camera(source, rig, camera)
