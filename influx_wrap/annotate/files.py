@@ -60,7 +60,10 @@ def annotate(
         )
     except InputError as error:
         raise InputError(f"{metadata}: {error}") from None
-    return replace(clip, notes=compared.notes)
+    assert clip.truth.filmed_with is not None
+    filmed_with = replace(clip.truth.filmed_with, clip=Path(metadata).stem)
+    truth = replace(clip.truth, filmed_with=filmed_with)
+    return replace(clip, truth=truth, notes=compared.notes)
 
 
 def _compare(reported: ReportedRig, table: Table, catalogue: Path | None) -> RigComparison:
