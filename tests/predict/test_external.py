@@ -430,3 +430,45 @@ method.predict(Footage("clip", Path({str(frames)!r})), lambda done, total: None)
     parent.kill()
     parent.wait()
     assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+FORKING = """
+import multiprocessing, os
+INSTALL = "Nothing to install."
+SETTINGS = {"start": "fork"}
+
+def twice(number):
+    return 2 * number
+
+def load(settings):
+    context = multiprocessing.get_context(settings["start"])
+    def predict(path):
+        frame = int(path.split("/")[-1].split(".")[0])
+        with context.Pool(2) as pool:
+            f = sum(pool.map(twice, [50, frame]))
+        return {"fx": f, "fy": f, "cx": 8, "cy": 6}
+    return predict
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_method_with_processes_of_its_own(tmp_path: Path, start: str) -> None:
+    """Such as those that load pictures for a network, or all of hloc."""
+    frames = write_frames(tmp_path / "two", 2)
+    answers = ask(served(tmp_path, FORKING, {"start": start}), frames).answers
+    assert answers.values[:, 0].tolist() == [100, 102]
+
+
+def test_forked_processes_that_never_end(tmp_path: Path, frames: Path) -> None:
+    text = FORKING.replace("return 2 * number", "import time; note(); time.sleep(100)") + f"""
+def note():
+    with open({str(tmp_path / "pids")!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+"""
+    method = served(tmp_path, text)
+    method.timeout_s = 3
+    with pytest.raises(MethodError, match="mine was silent for 3 s"):
+        ask(method, frames)
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2
+    assert all(is_gone(int(pid)) for pid in pids)
