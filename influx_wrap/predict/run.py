@@ -20,9 +20,10 @@ from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.submission import write_submission
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import Predictions
-from influx_wrap.predict.external import EXTERNAL, External, make_external
+from influx_wrap.predict.external import External, make_external
 from influx_wrap.predict.predictor import Footage, Predictor
 from influx_wrap.predict.process import Environment
+from influx_wrap.predict.runner import EXTERNAL
 from influx_wrap.predict.trivial import TRIVIAL, make_trivial
 from influx_wrap.predict.videos import Outcome, VideoJournal, VideoProgress, predict_videos
 

@@ -15,15 +15,13 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.predict.external import (
     AHEAD,
-    EXTERNAL,
-    RUNNERS,
     External,
     NotInstalledError,
     make_external,
-    read_runner,
 )
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
-from influx_wrap.predict.process import Conversation, Environment
+from influx_wrap.predict.process import RUNNERS, Conversation, Environment
+from influx_wrap.predict.runner import EXTERNAL, read_runner
 from tests.clips import write_clip
 from tests.predict.scenes import write_frames
 from tests.predict.standins import IDLE, RUNNER, write_interpreter, write_runner
@@ -366,7 +364,9 @@ def test_runners_facts() -> None:
     for name, file in EXTERNAL.items():
         runner = read_runner(RUNNERS / file)
         assert runner.install.endswith("."), name
-        assert runner.kind == "rad-tan"
+        assert runner.kinds == (
+            ("mei", "rad-tan") if name in ("droidcalib", "anycalib") else ("rad-tan",)
+        ), name
     colmap = read_runner(RUNNERS / "colmap.py")
     # The paper's settings.
     assert colmap.stride == 5
@@ -388,7 +388,10 @@ def test_runners_facts() -> None:
         ("def load(:", "line 1: this is not Python"),
         ("x = 1", "is no runner: it needs INSTALL, SETTINGS and load"),
         (RUNNER + "STRIDE = 0", "STRIDE must be"),
-        (RUNNER + "KIND = 'fisheye'", "KIND rad-tan or mei"),
+        (RUNNER + "KIND = 'fisheye'", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {}", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {'a': 'kb'}", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {'a': 'mei'}", "KIND depends on camera_model, which SETTINGS does not"),
         (RUNNER + "TIMEOUT_S = 60 * MINUTES", "TIMEOUT_S must be written out"),
     ],
 )
@@ -460,11 +463,14 @@ def test_method_with_processes_of_its_own(tmp_path: Path, start: str) -> None:
 
 
 def test_forked_processes_that_never_end(tmp_path: Path, frames: Path) -> None:
-    text = FORKING.replace("return 2 * number", "import time; note(); time.sleep(100)") + f"""
+    text = (
+        FORKING.replace("return 2 * number", "import time; note(); time.sleep(100)")
+        + f"""
 def note():
     with open({str(tmp_path / "pids")!r}, "a") as file:
         file.write(f"{{os.getpid()}}\\n")
 """
+    )
     method = served(tmp_path, text)
     method.timeout_s = 3
     with pytest.raises(MethodError, match="mine was silent for 3 s"):
