@@ -64,11 +64,7 @@ class PredictRequest:
         method = self.method
         if method in TRIVIAL:
             return make_trivial(method, self.settings, self.sensor_width_mm)
-        if method not in EXTERNAL and not method.endswith(".py"):
-            raise InputError(
-                f"there is no method {method}; the methods are {', '.join(METHODS)}, and runners "
-                "of your own, given as a file such as mine.py."
-            )
+        check_method(method)
         return make_external(
             method,
             self.settings,
@@ -136,6 +132,15 @@ def prepare(request: PredictRequest) -> PredictRun:
     }
     journal = VideoJournal(request.out.with_name(f".{request.out.name}.journal"), made_with)
     return PredictRun(request, predictor.name, predictor.kind, footages, journal)
+
+
+def check_method(method: str) -> None:
+    """Refuse what is neither a method's name nor a runner's file."""
+    if method not in METHODS and not method.endswith(".py"):
+        raise InputError(
+            f"there is no method {method}; the methods are {', '.join(METHODS)}, and runners "
+            "of your own, given as a file such as mine.py."
+        )
 
 
 def named_videos(texts: Sequence[str]) -> dict[str, Path]:

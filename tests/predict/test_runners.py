@@ -127,6 +127,47 @@ class DepthAnything3(torch.Model):
         return types.SimpleNamespace(intrinsics=matrix, depth=numpy.zeros((1, 4, 8)))
 """
     },
+    "hloc": {
+        "hloc/__init__.py": "",
+        "hloc/extract_features.py": """
+confs = {"sift": "other", "superpoint_max": {"output": "feats", "model": "superpoint"}}
+def main(conf, pictures, out, image_list):
+    assert conf is confs["superpoint_max"]
+    assert image_list == sorted(path.name for path in pictures.iterdir())
+    return out / "feats.h5"
+""",
+        "hloc/match_features.py": """
+confs = {"NN-mutual": "other", "superpoint+lightglue": {"output": "matches"}}
+def main(conf, pairs, features, out):
+    assert conf is confs["superpoint+lightglue"] and features == "feats"
+    return out / "matches.h5"
+""",
+        "hloc/reconstruction.py": """
+import os, types, pycolmap
+def main(sfm, pictures, pairs, features, matches, camera_mode, image_list, image_options,
+         mapper_options):
+    assert (features.name, matches.name) == ("feats.h5", "matches.h5")
+    assert camera_mode == pycolmap.CameraMode.PER_IMAGE
+    assert mapper_options == {"min_focal_length_ratio": 0.05, "max_focal_length_ratio": 20.0}
+    pycolmap.IncrementalPipelineOptions(**mapper_options)
+    n = len(image_list)
+    assert len(pairs.read_text().splitlines()) == n * (n - 1) // 2
+    Image = types.SimpleNamespace
+    images, cameras = {}, {}
+    for i, name in enumerate(image_list):
+        camera = pycolmap.Camera.create_from_model_name(
+            i, image_options["camera_model"], 100.0 + i, 16, 12
+        )
+        if image_options["camera_model"] != "SIMPLE_PINHOLE":
+            idxs = camera.extra_params_idxs()
+            params = camera.params
+            params[idxs] = [-0.2, 0.03, 0.001, -0.002][: len(idxs)]
+            camera.params = params
+        cameras[i] = camera
+        images[i] = Image(name=name, camera_id=i, has_pose=i != 1)
+    return Image(images=images, cameras=cameras)
+""",
+    },
     "anycalib": {
         "anycalib.py": """
 import numpy, torch
@@ -235,6 +276,7 @@ def ask(
     settings: dict[str, str] | None = None,
     size: tuple[int, int] = SIZE,
     camera: tuple[float, ...] = CAMERA,
+    n: int = 2,
 ) -> Predicted:
     torch = f"{TORCH}\nSIZE, CAMERA = {size}, {camera}\n"
     for name, text in {"torch.py": torch, **MODULES[method]}.items():
@@ -243,8 +285,9 @@ def ask(
     tmp_path = folder.parent
     frames = tmp_path / "frames"
     frames.mkdir(exist_ok=True)
-    for i in range(2):
-        cv2.imwrite(str(frames / f"{i}.png"), np.full((size[1], size[0], 3), 255 * i, np.uint8))
+    for i in range(n):
+        grey = np.full((size[1], size[0], 3), 255 * (i % 2), np.uint8)
+        cv2.imwrite(str(frames / f"{i:02d}.png"), grey)
     settings = {**REPOSITORY.get(method, {}), **(settings or {})}
     settings = {key: value.format(folder=folder) for key, value in settings.items()}
     made = make_external(method, settings, Environment(sys.executable), tmp_path / "logs")
@@ -259,7 +302,10 @@ MIDDLE = {"moge-2": (8, 6), "vggt": (8, 6)}
 """Methods that have no principal point of their own."""
 
 
-@pytest.mark.parametrize("method", [name for name in EXTERNAL if name in MODULES])
+PICTURE_BY_PICTURE = [name for name in MODULES if name != "hloc"]
+
+
+@pytest.mark.parametrize("method", PICTURE_BY_PICTURE)
 def test_adapters(method: str, folder: Path) -> None:
     predicted = ask(method, folder)
     fx, fy, cx, cy = CAMERA
@@ -329,6 +375,47 @@ def test_other_camera_models_are_refused(method: str, model: str, tmp_path: Path
         make_external(method, {"camera_model": model}, Environment(sys.executable), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("model", "distortion"),
+    [
+        ("SIMPLE_PINHOLE", []),
+        ("SIMPLE_RADIAL", [-0.2]),
+        ("RADIAL", [-0.2, 0.03]),
+        ("OPENCV", [-0.2, 0.03, 0.001, -0.002]),
+    ],
+)
+def test_hloc_has_the_settings_of_the_paper(
+    model: str, distortion: list[float], folder: Path
+) -> None:
+    """The stand-in takes no others, and leaves the second of three frames unregistered."""
+    settings = {} if model == "SIMPLE_RADIAL" else {"camera_model": model}
+    answers = ask("hloc", folder, {"repository": str(folder), **settings}, n=12).answers
+    assert answers.answered.nonzero()[0].tolist() == [0, 10]
+    expected = np.zeros((2, 8))
+    expected[:, :4] = [[100, 100, 7.5, 5.5], [102, 102, 7.5, 5.5]]
+    expected[:, 4 : 4 + len(distortion)] = distortion
+    np.testing.assert_allclose(answers.values[[0, 10]], expected, atol=1e-6)
+
+
+def test_every_runner_has_a_stand_in() -> None:
+    """But COLMAP, which is real here."""
+    assert {*MODULES, "colmap"} == {*EXTERNAL}
+
+
+def test_colmap_offers_no_features_that_end_it() -> None:
+    """ALIKED and LightGlue abort a pycolmap without ONNX, as PyPI's is."""
+    with pytest.raises(InputError, match="colmap has no setting features"):
+        make_external("colmap", {"features": "ALIKED_N16ROT"}, Environment(""), Path())
+    text = (RUNNERS / "colmap.py").read_text()
+    assert "FeatureExtractorType" not in text
+    assert "FeatureMatcherType" not in text
+
+
+def test_newer_methods_are_short() -> None:
+    for name in ("anycalib", "moge_2", "vggt", "map_anything"):
+        assert len((RUNNERS / f"{name}.py").read_text().splitlines()) <= 60
+
+
 def test_devices(folder: Path) -> None:
     """The stand-in has no GPU, and takes nothing but the processor."""
     for method in EXTERNAL:
@@ -356,7 +443,7 @@ def test_focal_length_of_a_general_field_of_view() -> None:
 
 def test_runners_are_for_older_pythons_too() -> None:
     files = sorted(RUNNERS.glob("*.py"))
-    assert len(files) == len(EXTERNAL) + 2
+    assert len(files) == len(EXTERNAL) + 3
     for file in files:
         tree = ast.parse(file.read_text(), feature_version=(3, 8))
         imported = [
