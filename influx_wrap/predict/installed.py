@@ -107,7 +107,5 @@ def _missing(environment: Environment, modules: list[str], copies: list[str]) ->
         found = json.loads(done.stdout)
     except ValueError:
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:200]
-        raise InputError(
-            f"{environment} is no Python that could be asked; it said: {said}"
-        ) from None
+        raise InputError(f"{environment} is no Python that answers; it said {said!r}.") from None
     return [str(name) for name in found]

@@ -412,8 +412,8 @@ def test_process_ends_with_its_parent(tmp_path: Path, frames: Path) -> None:
     """Killed, a parent can end nobody: who is served must notice."""
     text = RUNNER.replace(
         'print("looking at", path)',
-        "import os, subprocess, sys, time\n"
-        "        other = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(100)'])\n"
+        "import os, subprocess, time\n"
+        "        other = subprocess.Popen(['sleep', '100'])\n"
         f"        with open({str(tmp_path / 'pid')!r}, 'w') as file:\n"
         "            file.write(f'{os.getpid()} {other.pid}')\n"
         "        time.sleep(100)",
