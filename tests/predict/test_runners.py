@@ -19,6 +19,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.predict.external import make_external
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
 from influx_wrap.predict.process import RUNNERS, Environment
+from influx_wrap.predict.run import METHODS
 from influx_wrap.predict.runner import EXTERNAL, read_runner
 from influx_wrap.predict.runners.perspective_fields import _relative_focal
 
@@ -409,6 +410,27 @@ def test_colmap_offers_no_features_that_end_it() -> None:
     text = (RUNNERS / "colmap.py").read_text()
     assert "FeatureExtractorType" not in text
     assert "FeatureMatcherType" not in text
+
+
+def test_install_lines_name_what_the_packages_do_not() -> None:
+    for method, packages in {
+        "perspective-fields": ("torch", "opencv-python-headless", "imageio"),
+        "wildcamera": ("torch", "torchvision", "timm", "einops", "mmcv-lite"),
+        "anycalib": ("torch", "numpy", "pillow"),
+        "vggt": ("torch", "torchvision"),
+        "map-anything": ("torch", "torchvision"),
+    }.items():
+        words = read_runner(RUNNERS / EXTERNAL[method]).install.replace(";", "").split()
+        assert set(packages) <= set(words), method
+
+
+def test_the_page_has_every_method_and_its_weights() -> None:
+    page = (Path(__file__).parents[2] / "docs/predictors.md").read_text()
+    for method in METHODS:
+        assert f"`{method}`" in page
+    for file in EXTERNAL.values():
+        weights = read_runner(RUNNERS / file).settings.get("weights")
+        assert weights is None or f"`{weights}`" in page
 
 
 def test_newer_methods_are_short() -> None:
