@@ -96,7 +96,7 @@ from influx_wrap.predict.videos import Outcome
     None,
     "Look at every Nth frame; the others have no answer.",
     at_least=1,
-    shown="the method's: 5 for colmap, else 1",
+    shown="the method's: 5 for colmap and hloc, else 1",
 )
 @number_option(
     "--timeout-s",
@@ -201,6 +201,8 @@ def _write_template(path: Path) -> None:
 def _print_methods(environment: Environment, method: str | None, given: Mapping[str, str]) -> None:
     """All methods, or one; blank lines between them."""
     if method is None or method in TRIVIAL:
+        if given:
+            raise InputError("--list takes --set only with --method, for a method with a runner.")
         states = [one for one in known_methods(environment) if method in (None, one.name)]
     else:
         check_method(method)

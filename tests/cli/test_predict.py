@@ -276,6 +276,7 @@ def test_list(tmp_path: Path, invoke: Invoke) -> None:
     arguments = ("predict", "--list", "--method", "wildcamera", "--set", f"repository={copy}")
     assert "missing: torch\n" in invoke(*arguments).stdout
     assert_mistake(invoke("predict", "--list", "--method", "magic"), "no method magic")
+    assert_mistake(invoke("predict", "--list", "--set", "a=b"), "only with --method")
     assert_mistake(invoke("predict", "--list", "--python", tmp_path / "no"), "cannot be started")
     assert_mistake(invoke("predict", "--list", "--python", "false"), "is no Python")
 
