@@ -11,6 +11,13 @@ BLENDER_BIN := .venv-blender/bin
 BLENDER_STAMP := .venv-blender/.installed
 BLENDER_TESTS := tests/synth/test_blender.py
 
+# Methods' own packages, which our runners are tried on. What is installed of PyTorch is the build
+# for processors; where none is to be had, the other one does, which is gigabytes larger.
+METHODS_BIN := .venv-methods/bin
+METHODS_STAMP := .venv-methods/.installed
+METHODS_LIST := tests/predict/packages.txt
+TORCH := torch==2.13.0
+
 # What the tests marked "system" need of Debian, a line for each need.
 SYSTEM_PACKAGES += libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libsm6 libice6 libgl1 # Blender
 SYSTEM_PACKAGES += openssh-server openssh-client # the link to the drone
@@ -106,7 +113,7 @@ kalibr: $(STAMP) ## our fork of Kalibr in third_party/kalibr/fork, to be built; 
 test: $(STAMP) ## the tests that need nothing but Python
 	$(BIN)/pytest -n 3 --dist worksteal -m "not system"
 
-test-system: $(STAMP) $(BLENDER_STAMP) system-packages ## the tests that need Debian packages, and Blender
+test-system: $(STAMP) $(BLENDER_STAMP) $(METHODS_STAMP) system-packages ## the tests that need Debian packages, Blender and PyTorch
 	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)
 	@$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m system $(BLENDER_TESTS:%=--ignore=%); code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no other system tests."; else exit $$code; fi
@@ -139,7 +146,7 @@ lint: $(STAMP) ## ruff, mypy and which folder may import which
 	$(BIN)/lint-imports --no-cache
 
 clean: ## remove the environments and everything made from the source; runs/ stays
-	rm -rf .venv .venv-blender build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-blender .venv-methods build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find influx_wrap tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml
@@ -154,4 +161,12 @@ $(BLENDER_STAMP): pyproject.toml
 	echo "Blender's tests need Python 3.11, neither older nor newer; $(PYTHON311) is something else or missing. Try: make test-system PYTHON311=FILE"; exit 1; }
 	$(PYTHON311) -m venv .venv-blender
 	$(BLENDER_BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[blender,video]" "pytest>=8"
+	@touch $@
+
+$(METHODS_STAMP): $(METHODS_LIST) | $(STAMP)
+	$(BIN)/python -m venv .venv-methods
+	$(METHODS_BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)+cpu" 2>/dev/null || \
+	$(METHODS_BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(METHODS_BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(METHODS_LIST)
+	$(METHODS_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "depth-anything-3==0.1.1" "torchvision==0.28.0" "evo>=1.31,<2"
 	@touch $@

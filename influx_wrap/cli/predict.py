@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -22,21 +23,37 @@ from influx_wrap.cli.progress import RESUME, progress_bar
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA, load_catalogue
-from influx_wrap.predict.process import Environment
-from influx_wrap.predict.run import METHODS, PredictRequest, named_videos, prepare
+from influx_wrap.formats.files import read_text, write_text
+from influx_wrap.predict.installed import external_methods, known_methods
+from influx_wrap.predict.process import RUNNERS, Environment
+from influx_wrap.predict.run import (
+    METHODS,
+    PredictRequest,
+    check_method,
+    named_videos,
+    prepare,
+)
 from influx_wrap.predict.trivial import TRIVIAL
 from influx_wrap.predict.videos import Outcome
 
 
 @click.command("predict")
-@click.argument("videos", nargs=-1, required=True, metavar="[NAME=]VIDEO_OR_FRAMES...")
+@click.argument("videos", nargs=-1, metavar="[NAME=]VIDEO_OR_FRAMES...")
 @click.option(
     "--method",
-    required=True,
     metavar="NAME",
     help=f"{', '.join(METHODS)}; or a runner of your own, a file such as mine.py.",
 )
-@click.option("--out", type=PATH, required=True, help="File for the predictions.")
+@click.option("--out", type=PATH, help="File for the predictions.")
+@click.option(
+    "--list",
+    "is_listed",
+    is_flag=True,
+    help="Say which methods there are, what of them is installed, and how to install the others.",
+)
+@click.option(
+    "--template", type=PATH, help="Write a runner to begin your own with, as this new file."
+)
 @click.option(
     "--metadata",
     type=PATH,
@@ -79,7 +96,7 @@ from influx_wrap.predict.videos import Outcome
     None,
     "Look at every Nth frame; the others have no answer.",
     at_least=1,
-    shown="the method's: 5 for colmap, else 1",
+    shown="the method's: 5 for colmap and hloc, else 1",
 )
 @number_option(
     "--timeout-s",
@@ -94,8 +111,10 @@ from influx_wrap.predict.videos import Outcome
 def command(
     catalogue: Path | None,
     videos: tuple[str, ...],
-    method: str,
-    out: Path,
+    method: str | None,
+    out: Path | None,
+    is_listed: bool,
+    template: Path | None,
     metadata: tuple[Path, ...],
     truth: Path | None,
     camera: str,
@@ -121,15 +140,29 @@ def command(
 
     \b
     Example:
+      influx-calib predict --list
       influx-calib predict clip.mov --method colmap --out colmap.json
       influx-calib predict val/*.mp4 --method geocalib --python geocalib-env/bin/python \\
           --out geocalib.json
     """
+    given = as_settings(settings, None)
+    environment = Environment(
+        python or ("python3" if image else sys.executable), image, run_options
+    )
+    if template is not None:
+        _write_template(template)
+        return
+    if is_listed:
+        _print_methods(environment, method, given)
+        return
+    if not videos or method is None or out is None:
+        raise InputError(
+            "predict needs a video, --method and --out. The methods: influx-calib predict --list."
+        )
     named = named_videos(videos)
     read = [*named.values(), *metadata, *([truth] if truth else []), Path(method)]
     if out.resolve() in [path.resolve() for path in read]:
         raise InputError(f"--out {out} would replace what is read. Choose another name.")
-    given = as_settings(settings, None)
     sensor_width_mm = load_catalogue(catalogue).camera(camera).sensor_width_mm
     if method in TRIVIAL and any((python, image, stride, timeout_s, run_options)):
         raise InputError(
@@ -138,9 +171,6 @@ def command(
         )
     if run_options and not image:
         raise InputError("--run-option is for a container: give its --image too.")
-    environment = Environment(
-        python or ("python3" if image else sys.executable), image, run_options
-    )
     request = PredictRequest(
         named, out, method, given, metadata, truth, sensor_width_mm, environment,
         stride=stride, timeout_s=timeout_s, jobs=jobs,
@@ -158,6 +188,35 @@ def command(
         print_written(out)
     if not all(outcome.is_whole for outcome in outcomes):
         raise click.exceptions.Exit(1)
+
+
+def _write_template(path: Path) -> None:
+    if path.suffix != ".py" or path.exists():
+        why = "exists already" if path.exists() else "does not end in .py"
+        raise InputError(f"--template {path} {why}. Choose another name.")
+    write_text(path, read_text(RUNNERS / "template.py"))
+    print_written(path)
+
+
+def _print_methods(environment: Environment, method: str | None, given: Mapping[str, str]) -> None:
+    """All methods, or one; blank lines between them."""
+    if method is None or method in TRIVIAL:
+        if given:
+            raise InputError("--list takes --set only with --method, for a method with a runner.")
+        states = [one for one in known_methods(environment) if method in (None, one.name)]
+    else:
+        check_method(method)
+        states = external_methods([method], given, environment)
+    for place, state in enumerate(states):
+        found = f"missing: {', '.join(state.missing)}" if state.missing else "installed"
+        lines = [f"{state.name}  ({', '.join(state.kinds)})  {found}", f"    {state.about}"]
+        if state.settings:
+            defaults = " ".join(f"{key}={value}" for key, value in state.settings.items())
+            lines.append(f"    --set {defaults}")
+        if state.install and (state.missing or method):
+            lines.append(f"    {state.install}")
+        text = "\n".join(["", *lines] if place else lines)
+        answers().print(escape(text), soft_wrap=True)
 
 
 def _print(outcome: Outcome) -> None:

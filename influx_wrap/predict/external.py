@@ -8,7 +8,6 @@ which is started afresh after a fault; a whole video has a process of its own.
 
 from __future__ import annotations
 
-import ast
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,10 +19,10 @@ import numpy as np
 
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import make_folder, read_text
+from influx_wrap.formats.files import make_folder
 from influx_wrap.formats.runner_answer import camera_of
 from influx_wrap.model.arrays import FloatArray, Picture
-from influx_wrap.model.predictions import PARAMETERS, RAD_TAN
+from influx_wrap.model.predictions import PARAMETERS
 from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import TruncatedInput
 from influx_wrap.predict.predictor import (
@@ -35,64 +34,11 @@ from influx_wrap.predict.predictor import (
     all_frames,
     typed_settings,
 )
-from influx_wrap.predict.process import RUNNERS, Environment, MethodProcess
+from influx_wrap.predict.process import Environment, MethodProcess
+from influx_wrap.predict.runner import Runner, method_runner
 
-EXTERNAL = {
-    "colmap": "colmap.py",
-    "geocalib": "geocalib.py",
-    "perspective-fields": "perspective_fields.py",
-    "unidepth": "unidepth.py",
-    "wildcamera": "wildcamera.py",
-    "droidcalib": "droidcalib.py",
-    "depth-anything-3": "depth_anything_3.py",
-}
-TIMEOUT_S = 300.0
-_FACTS = ("INSTALL", "SETTINGS", "KIND", "WHOLE_VIDEO", "STRIDE", "TIMEOUT_S")
 AHEAD = 4
 """How many frames a method may have in hand."""
-
-
-@dataclass(frozen=True)
-class Runner:
-    """What a runner says of itself: the constants that ``runners`` explains."""
-
-    path: Path
-    install: str
-    settings: Mapping[str, SettingValue]
-    kind: str = RAD_TAN
-    whole_video: bool = False
-    stride: int = 1
-    timeout_s: float = TIMEOUT_S
-
-
-def read_runner(path: Path) -> Runner:
-    """A runner's facts, read without running it: it may need what is not installed here."""
-    text = read_text(path)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise InputError(f"{path}, line {line or 1}: this is not Python.") from None
-    facts: dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            if name in _FACTS:
-                try:
-                    facts[name.lower()] = ast.literal_eval(statement.value)
-                except ValueError:
-                    raise InputError(
-                        f"{path}, line {statement.lineno}: {name} must be written out."
-                    ) from None
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if "load" not in defined or not {"install", "settings"} <= facts.keys():
-        raise InputError(f"{path} is no runner: it needs INSTALL, SETTINGS and load(settings).")
-    runner = Runner(path, **facts)
-    if not isinstance(runner.settings, dict) or runner.kind not in PARAMETERS:
-        raise InputError(f"{path}: SETTINGS must be a dict, KIND {' or '.join(PARAMETERS)}.")
-    if not (type(runner.stride) is int and runner.stride > 0 and runner.timeout_s > 0):
-        raise InputError(f"{path}: STRIDE must be a whole number and TIMEOUT_S one, above 0.")
-    return runner
 
 
 class NotInstalledError(InputError):
@@ -103,6 +49,7 @@ class NotInstalledError(InputError):
 class External(Predictor):
     """A method behind a pipe.
 
+    camera     kind of camera it gives, one of ``PARAMETERS``
     logs       folder for what the method writes to stderr, one file per process
     timeout_s  how long the method may be silent
     stop       set from another thread, ends all waiting
@@ -111,6 +58,7 @@ class External(Predictor):
     name: str
     runner: Runner
     settings: Mapping[str, SettingValue]
+    camera: str
     environment: Environment
     logs: Path
     stride: int
@@ -123,7 +71,7 @@ class External(Predictor):
     @property
     def kind(self) -> str:
         """Of camera."""
-        return self.runner.kind
+        return self.camera
 
     def predict(self, footage: Footage, progress: Progress) -> Predicted:
         """Ask for all frames of a video, or every ``stride``-th."""
@@ -309,13 +257,13 @@ def make_external(
 
     ``stride`` and ``timeout_s`` are the runner's unless given.
     """
-    known = method in EXTERNAL
-    runner = read_runner(RUNNERS / EXTERNAL[method] if known else Path(method))
-    name = method if known else Path(method).stem
+    name, runner = method_runner(method)
+    settings = typed_settings(name, runner.settings, given)
     return External(
         name,
         runner,
-        typed_settings(name, runner.settings, given),
+        settings,
+        runner.kind_with(name, settings),
         environment,
         logs,
         stride or runner.stride,

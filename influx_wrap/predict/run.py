@@ -20,9 +20,10 @@ from influx_wrap.formats.lens_metadata import read_metadata
 from influx_wrap.formats.submission import write_submission
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import Predictions
-from influx_wrap.predict.external import EXTERNAL, External, make_external
+from influx_wrap.predict.external import External, make_external
 from influx_wrap.predict.predictor import Footage, Predictor
 from influx_wrap.predict.process import Environment
+from influx_wrap.predict.runner import EXTERNAL
 from influx_wrap.predict.trivial import TRIVIAL, make_trivial
 from influx_wrap.predict.videos import Outcome, VideoJournal, VideoProgress, predict_videos
 
@@ -63,11 +64,7 @@ class PredictRequest:
         method = self.method
         if method in TRIVIAL:
             return make_trivial(method, self.settings, self.sensor_width_mm)
-        if method not in EXTERNAL and not method.endswith(".py"):
-            raise InputError(
-                f"there is no method {method}; the methods are {', '.join(METHODS)}, and runners "
-                "of your own, given as a file such as mine.py."
-            )
+        check_method(method)
         return make_external(
             method,
             self.settings,
@@ -135,6 +132,15 @@ def prepare(request: PredictRequest) -> PredictRun:
     }
     journal = VideoJournal(request.out.with_name(f".{request.out.name}.journal"), made_with)
     return PredictRun(request, predictor.name, predictor.kind, footages, journal)
+
+
+def check_method(method: str) -> None:
+    """Refuse what is neither a method's name nor a runner's file."""
+    if method not in METHODS and not method.endswith(".py"):
+        raise InputError(
+            f"there is no method {method}; the methods are {', '.join(METHODS)}, and runners "
+            "of your own, given as a file such as mine.py."
+        )
 
 
 def named_videos(texts: Sequence[str]) -> dict[str, Path]:

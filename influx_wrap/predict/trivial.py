@@ -51,7 +51,7 @@ class Constant(Predictor):
 
 @dataclass(frozen=True)
 class Metadata(Predictor):
-    """LFL taken for CFL, on a sensor of the given width."""
+    """The lens's focal length (LFL) taken for the camera's, on a sensor of the given width."""
 
     sensor_width_mm: float
     name = "metadata"
@@ -127,7 +127,9 @@ def make_trivial(
     return method(**typed_settings(name, method.settings, given))  # type: ignore[arg-type]
 
 
-TRIVIAL = (Constant.name, Metadata.name, Perfect.name, Noisy.name)
+TRIVIAL: dict[str, type[Predictor]] = {
+    kind.name: kind for kind in (Constant, Metadata, Perfect, Noisy)
+}
 
 
 def _centred(footage: Footage, focal_px: FloatArray) -> FloatArray:

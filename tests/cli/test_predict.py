@@ -17,6 +17,7 @@ from influx_wrap.formats.lens_metadata import write_lens_metadata
 from influx_wrap.formats.submission import read_submission
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
+from influx_wrap.predict.run import METHODS
 from tests.cli.conftest import Invoke, assert_mistake, command_line
 from tests.predict.scenes import SIZE, write_frames, write_zoom
 from tests.predict.standins import RUNNER, write_runner
@@ -205,6 +206,8 @@ def test_mistakes(videos: list[Path], tmp_path: Path, invoke: Invoke) -> None:
         (("--method", "geocalib"), "geocalib is not installed in"),
         (("--method", "constant", "--camera", "pinhole"), "pinhole"),
         (("--method", "constant", "--timeout-s", "0"), "not above 0"),
+        (("--method", "geocalib", "--set", "camera_model=simple_divisional"), "is one of pinhole"),
+        ((), "needs a video, --method and --out. The methods: influx-calib predict --list"),
     ):
         result = predict(*options)
         assert_mistake(result, words)
@@ -254,3 +257,70 @@ def test_help_names_this_interpreter(invoke: Invoke) -> None:
     result = invoke("predict", "--help")
     assert "influx-calib predict clip.mov --method colmap" in result.stdout
     assert sys.executable not in result.stdout
+
+
+def test_list(tmp_path: Path, invoke: Invoke) -> None:
+    listed = invoke("predict", "--list")
+    assert listed.exit_code == 0, listed.output
+    blocks = dict(block.strip().split("  ", 1) for block in listed.stdout.split("\n\n"))
+    assert tuple(blocks) == METHODS
+    assert "installed" in blocks["colmap"].splitlines()[0]
+    assert "pip install" not in blocks["colmap"]
+    assert blocks["anycalib"].startswith("(mei, rad-tan)  missing: anycalib, torch\n")
+    assert "pip install torch numpy pillow git+https://" in blocks["anycalib"]
+    assert "weights=depth-anything/DA3-LARGE-1.1" in blocks["depth-anything-3"]
+    # A copy of a repository is looked into, and nothing of it is run.
+    copy = tmp_path / "copy"
+    (copy / "WildCamera").mkdir(parents=True)
+    (copy / "WildCamera" / "__init__.py").write_text("raise SystemExit")
+    arguments = ("predict", "--list", "--method", "wildcamera", "--set", f"repository={copy}")
+    assert "missing: torch\n" in invoke(*arguments).stdout
+    assert_mistake(invoke("predict", "--list", "--method", "magic"), "no method magic")
+    assert_mistake(invoke("predict", "--list", "--set", "a=b"), "only with --method")
+    assert_mistake(invoke("predict", "--list", "--python", tmp_path / "no"), "cannot be started")
+    assert_mistake(invoke("predict", "--list", "--python", "false"), "is no Python")
+
+
+def test_a_method_of_ones_own(tmp_path: Path, invoke: Invoke) -> None:
+    """As the page says: the template as it is, then one with a camera that it finds itself."""
+    frames = write_frames(tmp_path / "a", 2)
+    mine, out = tmp_path / "mine.py", tmp_path / "out.json"
+    assert invoke("predict", "--template", mine).exit_code == 0
+    assert_mistake(invoke("predict", "--template", mine), "exists already")
+    assert_mistake(invoke("predict", "--template", tmp_path / "mine.txt"), "not end in .py")
+    assert invoke("predict", frames, "--method", mine, "--out", out).exit_code == 0
+    found = read_submission(out).videos["a"].values
+    assert found.tolist() == [[1.2 * 16, 1.2 * 16, 7.5, 5.5, 0, 0, 0, 0]] * 2
+    # Now with a package of its own, another camera, and a setting to choose it.
+    text = mine.read_text()
+    for old, new in (
+        ("My method: what it is, in a line", "Brightness: fx from the picture"),
+        ("import struct", "import struct\n\n    import brightness"),
+        ('"focal_ratio": 1.2,', '"focal_ratio": 1.2, "camera_model": "round",'),
+        ("\n\ndef load", '\nKIND = {"flat": "rad-tan", "round": "mei"}\n\n\ndef load'),
+        ('"fx": focal_px', '"xi": 0.5, "fx": focal_px + brightness.of(path)'),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    mine.write_text(text)
+    lacking = invoke("predict", frames, "--method", mine, "--out", out)
+    assert_mistake(lacking, "mine is not installed in", "brightness", "My method needs")
+    listed = invoke("predict", "--list", "--method", mine).stdout
+    assert listed.startswith("mine  (mei, rad-tan)  missing: brightness\n    Brightness: fx from")
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    interpreter.chmod(0o755)
+    (tmp_path / "brightness.py").write_text(
+        "import cv2\ndef of(path): return float(cv2.imread(path).mean())\n"
+    )
+    arguments = ("--method", mine, "--python", interpreter)
+    assert "installed\n" in invoke("predict", "--list", *arguments).stdout
+    result = invoke("predict", frames, *arguments, "--out", out)
+    assert result.exit_code == 0, result.output
+    predictions = read_submission(out)
+    assert predictions.kind == "mei"
+    assert predictions.videos["a"].values.tolist() == [
+        [19.2 + i, 19.2, 7.5, 5.5, 0.5] for i in (0, 1)
+    ]
+    other = (*arguments, "--set", "camera_model=square")
+    assert_mistake(invoke("predict", frames, *other, "--out", out), "camera_model is one of flat")

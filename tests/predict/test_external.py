@@ -15,15 +15,13 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.predict.external import (
     AHEAD,
-    EXTERNAL,
-    RUNNERS,
     External,
     NotInstalledError,
     make_external,
-    read_runner,
 )
 from influx_wrap.predict.predictor import Footage, MethodError, Predicted
-from influx_wrap.predict.process import Conversation, Environment
+from influx_wrap.predict.process import RUNNERS, Conversation, Environment
+from influx_wrap.predict.runner import EXTERNAL, read_runner
 from tests.clips import write_clip
 from tests.predict.scenes import write_frames
 from tests.predict.standins import IDLE, RUNNER, write_interpreter, write_runner
@@ -366,7 +364,9 @@ def test_runners_facts() -> None:
     for name, file in EXTERNAL.items():
         runner = read_runner(RUNNERS / file)
         assert runner.install.endswith("."), name
-        assert runner.kind == "rad-tan"
+        assert runner.kinds == (
+            ("mei", "rad-tan") if name in ("droidcalib", "anycalib") else ("rad-tan",)
+        ), name
     colmap = read_runner(RUNNERS / "colmap.py")
     # The paper's settings.
     assert colmap.stride == 5
@@ -388,7 +388,10 @@ def test_runners_facts() -> None:
         ("def load(:", "line 1: this is not Python"),
         ("x = 1", "is no runner: it needs INSTALL, SETTINGS and load"),
         (RUNNER + "STRIDE = 0", "STRIDE must be"),
-        (RUNNER + "KIND = 'fisheye'", "KIND rad-tan or mei"),
+        (RUNNER + "KIND = 'fisheye'", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {}", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {'a': 'kb'}", "KIND must be rad-tan or mei, or a dict"),
+        (RUNNER + "KIND = {'a': 'mei'}", "KIND depends on camera_model, which SETTINGS does not"),
         (RUNNER + "TIMEOUT_S = 60 * MINUTES", "TIMEOUT_S must be written out"),
     ],
 )
@@ -409,7 +412,10 @@ def test_process_ends_with_its_parent(tmp_path: Path, frames: Path) -> None:
     """Killed, a parent can end nobody: who is served must notice."""
     text = RUNNER.replace(
         'print("looking at", path)',
-        f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "import os, subprocess, time\n"
+        "        other = subprocess.Popen(['sleep', '100'])\n"
+        f"        with open({str(tmp_path / 'pid')!r}, 'w') as file:\n"
+        "            file.write(f'{os.getpid()} {other.pid}')\n"
         "        time.sleep(100)",
     )
     runner = write_runner(tmp_path / "mine.py", text)
@@ -429,4 +435,49 @@ method.predict(Footage("clip", Path({str(frames)!r})), lambda done, total: None)
         time.sleep(0.02)
     parent.kill()
     parent.wait()
-    assert is_gone(int((tmp_path / "pid").read_text()))
+    assert all(is_gone(int(pid)) for pid in (tmp_path / "pid").read_text().split())
+
+
+FORKING = """
+import multiprocessing, os
+INSTALL = "Nothing to install."
+SETTINGS = {"start": "fork"}
+
+def twice(number):
+    return 2 * number
+
+def load(settings):
+    context = multiprocessing.get_context(settings["start"])
+    def predict(path):
+        frame = int(path.split("/")[-1].split(".")[0])
+        with context.Pool(2) as pool:
+            f = sum(pool.map(twice, [50, frame]))
+        return {"fx": f, "fy": f, "cx": 8, "cy": 6}
+    return predict
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_method_with_processes_of_its_own(tmp_path: Path, start: str) -> None:
+    """Such as those that load pictures for a network, or all of hloc."""
+    frames = write_frames(tmp_path / "two", 2)
+    answers = ask(served(tmp_path, FORKING, {"start": start}), frames).answers
+    assert answers.values[:, 0].tolist() == [100, 102]
+
+
+def test_forked_processes_that_never_end(tmp_path: Path, frames: Path) -> None:
+    text = (
+        FORKING.replace("return 2 * number", "import time; note(); time.sleep(100)")
+        + f"""
+def note():
+    with open({str(tmp_path / "pids")!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+"""
+    )
+    method = served(tmp_path, text)
+    method.timeout_s = 3
+    with pytest.raises(MethodError, match="mine was silent for 3 s"):
+        ask(method, frames)
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2
+    assert all(is_gone(int(pid)) for pid in pids)

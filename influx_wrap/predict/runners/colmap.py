@@ -2,7 +2,9 @@
 
 The paper ran it by way of hloc: cameras PER_IMAGE, focal lengths of 0.05 to 20 image widths,
 every fifth frame; SuperPoint features (4096 of a picture brought to 1600 px) and LightGlue. Here
-the features and their matches are COLMAP's own, SIFT, as many and at that size. As hloc does,
+the features and their matches are COLMAP's own, SIFT, as many and at that size; ``hloc.py`` is the
+paper's way. pycolmap lists other features and LightGlue too, but ends the process on being asked
+for them, as it is built without ONNX: they are no setting here. As hloc does,
 SIMPLE_RADIAL cameras are assumed, the principal point stays in the middle (COLMAP's default,
 and the paper's errors of cx and cy say so), and of several models the largest is taken. Frames
 that are not registered have no answer.
@@ -29,6 +31,13 @@ SETTINGS = {
     "threads": 1,
     "seed": 0,
 }
+KIND = {
+    "SIMPLE_PINHOLE": "rad-tan",
+    "PINHOLE": "rad-tan",
+    "SIMPLE_RADIAL": "rad-tan",
+    "RADIAL": "rad-tan",
+    "OPENCV": "rad-tan",
+}
 WHOLE_VIDEO = True
 STRIDE = 5
 TIMEOUT_S = 3600
@@ -48,8 +57,6 @@ def load(settings: dict[str, Any]) -> Any:
     """Import pycolmap."""
     import pycolmap
 
-    if settings["camera_model"] not in _MODELS:
-        raise ValueError(f"camera_model is one of {', '.join(_MODELS)}")
     if settings["matching"] not in ("exhaustive", "sequential"):
         raise ValueError("matching is exhaustive or sequential")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 INSTALL = "Depth Anything 3 needs its package and PyTorch: pip install depth-anything-3."
-SETTINGS = {"weights": "depth-anything/DA3-LARGE", "device": "auto"}
+SETTINGS = {"weights": "depth-anything/DA3-LARGE-1.1", "device": "auto"}
 
 
 def load(settings: dict[str, Any]) -> Any:

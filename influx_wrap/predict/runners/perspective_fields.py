@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 INSTALL = (
-    "Perspective Fields needs PyTorch, OpenCV and its repository: "
-    "pip install torch opencv-python-headless git+https://github.com/jinlinyi/PerspectiveFields."
+    "Perspective Fields needs PyTorch, OpenCV, imageio and its repository: pip install torch "
+    "opencv-python-headless imageio git+https://github.com/jinlinyi/PerspectiveFields."
 )
 SETTINGS = {"weights": "Paramnet-360Cities-edina-uncentered", "device": "auto"}
 

@@ -5,7 +5,12 @@ the last frame of a video, and writes {"ready": true} once, then {"frame": n, "f
 {"frame": n, "error": ...}, and {"done": true} when all of a video are answered. A method that wants
 a whole video answers after the end and is over with it. Whatever the method prints goes to stderr,
 so that it cannot be taken for an answer. When stdin closes nobody is waiting any more, and the
-process ends at once.
+process ends at once, with all it has started.
+
+A method may start processes of its own, by fork or afresh. One that is forked inherits the lock of
+every file that a thread is reading just then, and multiprocessing closes stdin in it: requests are
+therefore read from a copy, and stdin itself is empty. One that starts afresh imports this file
+again, and finds the runner under the name by which its functions were handed over.
 """
 
 from __future__ import annotations
@@ -14,10 +19,13 @@ import importlib.util
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import traceback
-from typing import Any
+from typing import Any, TextIO
+
+RUNNER = "influx_runner"
 
 
 def main() -> None:
@@ -25,6 +33,10 @@ def main() -> None:
     runner, settings = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    questions = os.fdopen(os.dup(0), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     # A runner has its method's name: from this folder it would be imported in its place.
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
@@ -34,13 +46,9 @@ def main() -> None:
         answers.flush()
 
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    spec = importlib.util.spec_from_file_location("influx_runner", runner)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    threading.Thread(target=_listen, args=(questions, requests), daemon=True).start()
     try:
-        spec.loader.exec_module(module)
+        module = _imported(runner)
         predict = module.load(json.loads(settings))
     except ImportError as error:
         traceback.print_exc()
@@ -53,9 +61,21 @@ def main() -> None:
         _frame_by_frame(predict, requests, say)
 
 
-def _listen(requests: queue.Queue[dict[str, Any]]) -> None:
-    for line in sys.stdin:
+def _imported(runner: str) -> Any:
+    spec = importlib.util.spec_from_file_location(RUNNER, runner)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[RUNNER] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _listen(questions: TextIO, requests: queue.Queue[dict[str, Any]]) -> None:
+    for line in questions:
         requests.put(json.loads(line))
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 
@@ -88,3 +108,5 @@ def _whole_video(predict: Any, requests: queue.Queue[dict[str, Any]], say: Any) 
 
 if __name__ == "__main__":
     main()
+elif __name__ == "__mp_main__":
+    _imported(sys.argv[1])

@@ -10,13 +10,14 @@ import sys
 from typing import Any
 
 INSTALL = (
-    "WildCamera needs a copy of https://github.com/ShngJZ/WildCamera with its checkpoint, PyTorch "
-    "with CUDA and timm; name the copy with --set repository=FOLDER."
+    "WildCamera needs a copy of https://github.com/ShngJZ/WildCamera with its checkpoint, and "
+    "pip install torch torchvision timm einops mmcv-lite; name the copy with "
+    "--set repository=FOLDER."
 )
 SETTINGS = {
     "repository": "",
     "weights": "model_zoo/Release/wild_camera_all.pth",
-    "device": "cuda",
+    "device": "auto",
 }
 
 
@@ -27,10 +28,13 @@ def load(settings: dict[str, Any]) -> Any:
     from PIL import Image
     from WildCamera.newcrfs.newcrf_incidencefield import NEWCRFIF
 
+    device = settings["device"]
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     model = NEWCRFIF(version="large07", pretrained=None)
     weights = os.path.join(settings["repository"], settings["weights"])
     model.load_state_dict(torch.load(weights, map_location="cpu"), strict=True)
-    model.eval().to(settings["device"])
+    model.eval().to(device)
 
     def predict(path: str) -> dict[str, float]:
         with torch.no_grad():
