@@ -61,7 +61,8 @@ def read_blackmagic(path: Path, text: str) -> LensMetadata:
         [clip.get("lens_type")], [clip.get("camera_type")], [_pair(clip.get("crop_size", ""))]
     )
     rates = {frames[frame].get("sensor_rate", (0, ""))[1] for frame in order}
-    rate = _ratio(rates.pop()) if len(rates) == 1 else None
+    shot = _ratio(rates.pop()) if len(rates) == 1 else None
+    rate = _fixed_point(clip.get("format_frame_rate", "")) or shot
     return LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m, rig, ReportedClip(fps=rate))
 
 
@@ -90,3 +91,10 @@ def _ratio(text: str) -> float | None:
         return None
     number, divisor = map(int, parts)
     return number / divisor if number and divisor else None
+
+
+def _fixed_point(text: str) -> float | None:
+    """Frames a second from ``1572864``, in units of 1 / 65536."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+        return None
+    return int(text) / 65536 or None

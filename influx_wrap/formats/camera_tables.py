@@ -385,8 +385,8 @@ def _canon_frames(table: LensTable, path: Path, known: ReportedClip | None) -> L
     column = table.find(POSITION_KEY)
     if np.isnan(metadata.fd_m).all() and column is not None:
         positions = [_float_of_bits(cell) for cell in table.cells(column)]
-        told = [position for position in positions if math.isfinite(position)]
-        span = f" (from {min(told):g} to {max(told):g})" if told else ""
+        told = [f"{position:g}" for position in sorted(positions) if math.isfinite(position)]
+        span = f" ({' to '.join(dict.fromkeys((told[0], told[-1])))})" if told else ""
         notes.append(
             f"{column.name} is where the focus ring stands{span}, not a distance, and the file has "
             "no other: FD is missing. Where it was measured or noted, give a CSV file with the "
