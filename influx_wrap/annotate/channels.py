@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata
 from influx_wrap.model.words import counted
 
@@ -69,7 +69,7 @@ def describe_channels(metadata: LensMetadata) -> tuple[str, ...]:
     return tuple(said)
 
 
-def agree(frame: FloatArray, values: FloatArray, channel: Channel) -> Agreement:
+def agree(frame: IntArray, values: FloatArray, channel: Channel) -> Agreement:
     """How far a second record of lengths is from the values (n,) of frames (n,) that are used."""
     both = ~(np.isnan(values) | np.isnan(channel.values))
     one_infinite = both & (np.isinf(values) != np.isinf(channel.values))
@@ -87,13 +87,13 @@ def agree(frame: FloatArray, values: FloatArray, channel: Channel) -> Agreement:
     )
 
 
-def follow(frame: FloatArray, values: FloatArray, channel: Channel) -> Following:
+def follow(frame: IntArray, values: FloatArray, channel: Channel) -> Following:
     """Whether the values (n,) of frames (n,) move as the counts of an encoder do."""
     with np.errstate(divide="ignore"):
         position = np.log(values) if channel.quantity == "LFL" else 1 / values
     both = ~(np.isnan(position) | np.isnan(channel.values))
     position, counts = position[both], channel.values[both]
-    next_to = np.diff(np.asarray(frame)[both]) == 1
+    next_to = np.diff(frame[both]) == 1
     steps, turns = np.diff(position) * next_to, np.diff(counts) * next_to
     moved, turned = steps != 0, turns != 0
     return Following(

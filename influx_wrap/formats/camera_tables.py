@@ -30,6 +30,7 @@ from influx_wrap.formats.cooke import TENTH_INCH_MM, decode_cooke
 from influx_wrap.formats.frame_count import place_rows, timecode_notes
 from influx_wrap.formats.lens_table import Column, LensTable, read_lens_table
 from influx_wrap.formats.lens_text import (
+    MORE_UNITS_M,
     has_decimal_comma,
     make_rig,
     parsed_fd,
@@ -116,7 +117,8 @@ def _columns_of(
 ) -> list[Column]:
     """Columns with one of the keys, the earlier keys first; short ones count with a unit only."""
     found = [column for key in keys for column in columns if column.key == key]
-    return found + [c for key in short for c in columns if c.key == key and c.unit is not None]
+    found += [c for key in short for c in columns if c.key == key and c.unit is not None]
+    return sorted(found, key=lambda c: c.unit is not None and c.unit not in MORE_UNITS_M)
 
 
 def _frames(

@@ -84,7 +84,7 @@ def _rate(parts: IntArray, fps: float | None) -> int:
     """How many frames a second of timecodes (n, 4) has."""
     most = int(parts[:, 3].max()) + 1
     last = parts[:-1][(np.diff(parts[:, 2]) % 60 == 1) & (parts[1:, 3] == 0), 3]
-    if len(last) and last.max() + 1 == most:
+    if len(last) and last.max() + 1 == most and most in _USUAL_RATES:
         return most
     if fps is not None and most <= round(min(fps, 1000)):
         return round(min(fps, 1000))

@@ -30,7 +30,7 @@ class Column:
     place  from 0
     name   as the file has it
     key    its letters and digits in small letters, without the unit
-    unit   that the name states; None if it states none
+    unit   that the name states, known or not; None if it states none
     """
 
     place: int
@@ -125,10 +125,11 @@ def _columns(line: str, separator: str) -> tuple[Column, ...]:
 
 
 def _column(place: int, name: str) -> Column:
-    for pattern in (_UNIT_IN_BRACKETS, _UNIT_AT_END):
-        found = pattern.fullmatch(name)
-        if found and found[2].casefold() in MORE_UNITS_M:
-            return Column(place, name, key_of(found[1]), found[2].casefold())
+    if found := _UNIT_IN_BRACKETS.fullmatch(name):
+        return Column(place, name, key_of(found[1]), found[2].casefold() or None)
+    found = _UNIT_AT_END.fullmatch(name)
+    if found and found[2].casefold() in MORE_UNITS_M:
+        return Column(place, name, key_of(found[1]), found[2].casefold())
     return Column(place, name, key_of(name), None)
 
 
