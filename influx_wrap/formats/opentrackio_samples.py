@@ -137,7 +137,7 @@ def _sample(record: Record) -> _Sample:
     number = timing.values.get("sequenceNumber")
     if number is not None:
         number = timing.integer("sequenceNumber", at_least=0, at_most=10**15)
-    is_ours = _is_ours(record.values, number)
+    is_ours = _is_ours(record.values, number, camera.values.get("activeSensorResolution"))
     lfl_mm = _length(lens, "pinholeFocalLength", 0.0, MOST_LFL_MM)
     fd_m = _length(lens, "focusDistance", LEAST_FD_M, math.inf)
     custom = lens.values.get("custom")
@@ -185,13 +185,17 @@ def _rate(record: Record, key: str) -> float | None:
     return float(number / divisor)
 
 
-def _is_ours(sample: Mapping[str, object], number: int | None) -> bool:
-    """Whether a sample's identifier is the one that our export gives it."""
+def _is_ours(sample: Mapping[str, object], number: int | None, size: object) -> bool:
+    """Whether a sample's identifier is the one that our export gives it, by its frame's number
+    and, if it may have another size than the clip, that."""
     try:
         source = uuid.UUID(str(sample.get("sourceId")).removeprefix("urn:uuid:"))
     except ValueError:
         return False
-    return number is not None and sample.get("sampleId") == uuid.uuid5(source, str(number)).urn
+    names = [str(number)]
+    if isinstance(size, Mapping):
+        names.append(f"{number} {size.get('width')}x{size.get('height')}")
+    return sample.get("sampleId") in [uuid.uuid5(source, name).urn for name in names]
 
 
 def _frames(
