@@ -156,7 +156,7 @@ def test_several_samples_a_frame(tmp_path: Path) -> None:
     [
         ([THREE[0], {"sourceId": 3}], "line 2 is no OpenTrackIO sample"),
         ([THREE[0], {**THREE[1], "sourceId": "urn:uuid:other"}], "samples of 2 sources"),
-        ([THREE[0], THREE[0]] + THREE, "two samples have the sequenceNumber 7"),
+        ([THREE[0], THREE[0], *THREE], "two samples have the sequenceNumber 7"),
         ([sample(0, {"pinholeFocalLength": -3})] * 2, "pinholeFocalLength is no such length: -3"),
         ([sample(0, {"focusDistance": "far"})] * 2, "focusDistance must be a number"),
         ([sample(0, {"focusDistance": 1e-5})] * 2, "focusDistance is no such length"),
@@ -171,7 +171,7 @@ def test_refused(tmp_path: Path, values: list[Any], words: str) -> None:
 def test_cut_lines_and_empty_folders(tmp_path: Path) -> None:
     path = as_lines(tmp_path, THREE)
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(InputError, match="line 3: this is not JSON. Is the file complete"):
+    with pytest.raises(InputError, match="line 3: this is not JSON"):
         read_metadata(path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="is a folder without OpenTrackIO samples"):
