@@ -17,9 +17,12 @@ from influx_wrap.model.lens_metadata import LensMetadata, ReportedClip
 from influx_wrap.model.rig import ReportedRig, RigComparison, compare_rig
 from influx_wrap.model.table import Table
 from influx_wrap.model.words import counted
+from influx_wrap.observe.frames import FrameSource
 
 SAME_RATE = 0.002
 """Relative difference of frame rates that are called alike, such as 24 and 23.976."""
+MOST_ROUNDING = 0.2
+"""Frames by which a length in seconds may be off a whole number of them."""
 
 
 def annotate(
@@ -78,6 +81,16 @@ def annotate(
             f"Frame k has the metadata of frame k {delay_frames:+g}, which lag behind the pictures."
         )
     return replace(clip, notes=(*said, *compared.notes))
+
+
+def length_of(source: FrameSource) -> ReportedClip:
+    """How long a clip's pictures are and how fast, as far as the recording says."""
+    if source.n_frames is not None or not (source.seconds and source.fps):
+        return ReportedClip(source.n_frames, source.fps)
+    # Containers that count no frames state their length, to a thousandth of a second.
+    frames = source.seconds * source.fps
+    is_whole = abs(frames - round(frames)) < MOST_ROUNDING
+    return ReportedClip(round(frames) if is_whole else None, source.fps)
 
 
 def _compare(reported: ReportedRig, table: Table, catalogue: Path | None) -> RigComparison:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from influx_wrap.annotate.clip import AnnotatedClip
 from influx_wrap.annotate.delay import MOST_DELAY
-from influx_wrap.annotate.files import annotate
+from influx_wrap.annotate.files import annotate, length_of
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 from influx_wrap.cli.options import PATH, catalogue_option, choice_option, weighing_option
@@ -23,7 +23,6 @@ from influx_wrap.formats.files import check_writable
 from influx_wrap.formats.lens_metadata import FORMATS
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
-from influx_wrap.model.lens_metadata import ReportedClip
 from influx_wrap.model.words import counted, size_text
 from influx_wrap.observe.sources import open_frames
 
@@ -166,7 +165,7 @@ def command(
             with_sigma=as_csv or planned is not None,
             any_lens=any_lens,
             catalogue=catalogue,
-            pictures=None if source is None else ReportedClip(source.n_frames, source.fps),
+            pictures=None if source is None else length_of(source),
         )
         clip.write(out, as_csv=as_csv)
     for text in clip.notes:
