@@ -80,7 +80,7 @@ def agree(frame: IntArray, values: FloatArray, channel: Channel) -> Agreement:
         return Agreement(n_both, n_infinite, worst, worst, -1, worst)
     apart = np.abs(channel.values[finite] - values[finite])
     k = int(np.argmax(apart))
-    percent = 100 * apart[k] / values[finite][k]
+    percent = 100 * (apart[k] / values[finite][k])
     number = int(frame[finite][k])
     return Agreement(
         n_both, n_infinite, float(np.median(apart)), float(apart[k]), number, float(percent)
@@ -89,9 +89,9 @@ def agree(frame: IntArray, values: FloatArray, channel: Channel) -> Agreement:
 
 def follow(frame: IntArray, values: FloatArray, channel: Channel) -> Following:
     """Whether the values (n,) of frames (n,) move as the counts of an encoder do."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(over="ignore"):
         position = np.log(values) if channel.quantity == "LFL" else 1 / values
-    both = ~(np.isnan(position) | np.isnan(channel.values))
+    both = np.isfinite(position) & ~np.isnan(channel.values)
     position, counts = position[both], channel.values[both]
     next_to = np.diff(frame[both]) == 1
     steps, turns = np.diff(position) * next_to, np.diff(counts) * next_to

@@ -43,8 +43,9 @@ def undelayed(metadata: LensMetadata, delay_frames: float) -> LensMetadata:
 
     lfl_mm, fd_m = at(metadata.lfl_mm, before), at(metadata.fd_m, before)
     if share:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             nearness = (1 - share) / fd_m + share / at(metadata.fd_m, before + 1)
-            fd_m = 1 / nearness
+            # So near that it is no number any more.
+            fd_m = np.where(np.isinf(nearness), np.nan, 1 / nearness)
         lfl_mm = (1 - share) * lfl_mm + share * at(metadata.lfl_mm, before + 1)
     return replace(metadata, frame=frame, lfl_mm=lfl_mm, fd_m=fd_m, channels=())

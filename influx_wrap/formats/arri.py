@@ -32,8 +32,10 @@ from influx_wrap.formats.lens_text import (
     INFINITE,
     NOT_TOLD,
     UNITS_M,
+    check_fd,
     has_decimal_comma,
     make_rig,
+    shown,
 )
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
@@ -155,7 +157,10 @@ def _encoders(table: LensTable) -> Iterator[Channel]:
         ring = RINGS.get(column.name.split(" ")[0])
         if ring is None:
             continue
-        counts = [int(c) if c.isascii() and c.isdigit() else math.nan for c in table.cells(column)]
+        counts = [
+            int(cell) if cell.isascii() and cell.isdigit() and len(cell) < 16 else math.nan
+            for cell in table.cells(column)
+        ]
         if not np.isnan(counts).all():
             yield Channel(*ring, column.name, np.array(counts, dtype=float), is_counts=True)
 
@@ -246,9 +251,11 @@ def _fd_m(where: str, text: str, unit: str) -> float:
         return value
     if unit.lower() not in UNITS_M:
         raise InputError(
-            f"{where}: {UNIT_COLUMN} {unit!r} is not known; known: {', '.join(UNITS_M)}."
+            f"{where}: {UNIT_COLUMN} {shown(unit)} is not known; known: {', '.join(UNITS_M)}."
         )
-    return value * UNITS_M[unit.lower()]
+    metres = value * UNITS_M[unit.lower()]
+    check_fd(where, FD_COLUMN, text, metres)
+    return metres
 
 
 def _parsed(where: str, name: str, text: str) -> float:
@@ -260,7 +267,7 @@ def _parsed(where: str, name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"{where}: {name} {text!r} is not a number.") from None
+        raise InputError(f"{where}: {name} {shown(text)} is not a number.") from None
     if math.isnan(value) or (value < 0 and value != -1):
         raise InputError(f"{where}: {name} must be positive, or -1 for infinity, got {text}.")
     return math.inf if value == -1 else value or math.nan

@@ -121,12 +121,8 @@ def _columns_of(
     return sorted(found, key=lambda c: c.unit is not None and c.unit not in MORE_UNITS_M)
 
 
-def _frames(
-    table: LensTable,
-    beside: LensMetadata | None,
-    known: ReportedClip | None,
-    *,
-    fd_unit: str | None = None,
+def _by_row(
+    table: LensTable, beside: LensMetadata | None, *, fd_unit: str | None = None
 ) -> LensMetadata:
     """LFL and FD of all rows; ``fd_unit`` is that of distances which state none.
 
@@ -169,7 +165,7 @@ def _frames(
     metadata = LensMetadata(np.arange(len(lfl_mm)), lfl_mm, fd_m, rig, clip, tuple(channels))
     if beside is not None:
         metadata = _with_static(metadata, beside, lfl_columns, fd_columns)
-    return _numbered(table, metadata, known)
+    return metadata
 
 
 def _with_static(
@@ -284,13 +280,16 @@ def _is_red_frames(columns: Sequence[Column]) -> bool:
 
 def _red_frames(table: LensTable, path: Path, known: ReportedClip | None) -> LensMetadata:
     beside = _static_beside(path, "RED", _is_red_static, _red_static)
-    metadata = _frames(table, beside, known, fd_unit="mm")
+    metadata = _with_packets(table, _by_row(table, beside, fd_unit="mm"))
+    return _numbered(table, metadata, known)
+
+
+def _with_packets(table: LensTable, metadata: LensMetadata) -> LensMetadata:
+    """With what the lens's own packets say, row by row."""
     column = table.find(COOKE_KEY)
     if column is None:
         return metadata
-    # By row; the frames' order is that of their numbers.
-    order = np.argsort(_row_numbers(table), kind="stable")
-    cells = [table.cells(column)[k] for k in order.tolist()]
+    cells = table.cells(column)
     packets = [decode_cooke(cell) if cell else None for cell in cells]
     broken = sum(packet is None and bool(cell) for packet, cell in zip(packets, cells, strict=True))
     notes = list(metadata.notes)
@@ -314,13 +313,6 @@ def _red_frames(table: LensTable, path: Path, known: ReportedClip | None) -> Len
         if not np.isnan(values).all():
             channels.append(Channel(quantity, used, column.name, values))
     return replace(metadata, channels=tuple(channels), notes=tuple(notes))
-
-
-def _row_numbers(table: LensTable) -> list[int]:
-    """(n,) what orders the rows."""
-    column = table.find(*FRAME_KEYS)
-    cells = table.cells(column)
-    return list(range(len(cells))) if column is None else [int(cell) for cell in cells]
 
 
 def _nearer_by(factor: float, values: FloatArray, others: FloatArray) -> bool:
@@ -382,7 +374,7 @@ def _first_setting(row: LensTable, path: Path, rest: str) -> LensMetadata:
 
 def _canon_frames(table: LensTable, path: Path, known: ReportedClip | None) -> LensMetadata:
     beside = _static_beside(path, "Canon", _is_canon_static, _canon_static)
-    metadata = _frames(table, beside, known)
+    metadata = _numbered(table, _by_row(table, beside), known)
     notes = list(metadata.notes)
     column = table.find(POSITION_KEY)
     if np.isnan(metadata.fd_m).all() and column is not None:
@@ -429,10 +421,10 @@ def _canon_static(table: LensTable, path: Path) -> LensMetadata:
 def _sony_or_other(table: LensTable, path: Path, known: ReportedClip | None) -> LensMetadata:
     xml = sony_xml_beside(path)
     if xml is None:
-        return _frames(table, None, known)
+        return _numbered(table, _by_row(table, None), known)
     beside = read_sony_xml(xml, read_any_text(xml))
     said = f"Lens, camera, size and length are also those of {xml.name} beside it."
-    return _frames(table, replace(beside, notes=(said,)), known)
+    return _numbered(table, _by_row(table, replace(beside, notes=(said,))), known)
 
 
 # What is beside a table

@@ -41,8 +41,12 @@ def is_exiftool(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(entry, Mapping) and FILE_KEY in entry for entry in value)
+        and all(isinstance(entry, Mapping) and _is_name(entry.get(FILE_KEY)) for entry in value)
     )
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMetadata:
@@ -62,15 +66,16 @@ def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMe
         rows = [(f"{path}, Doc{number}", tags) for number, tags in documents[0].items() if number]
         frames = np.array([number - 1 for number in documents[0] if number], dtype=np.int64)
         notes.append(
-            f"{names[0]} has {counted(len(rows), 'sample')} (Doc1 and so on), taken for its frames."
+            f"{names[0]!r} has {counted(len(rows), 'sample')} (Doc1 and so on), taken for its "
+            "frames."
         )
     else:
         rows = [(f"{path}, {name}", found[0]) for name, found in zip(names, documents, strict=True)]
         frames = np.arange(len(rows))
         if len(rows) > 1:
             notes.append(
-                f"Frames are the photographs in the order of their names: 0 is {names[0]}, "
-                f"{len(rows) - 1} is {names[-1]}."
+                f"Frames are the photographs in the order of their names: 0 is {names[0]!r}, "
+                f"{len(rows) - 1} is {names[-1]!r}."
             )
     return _metadata(rows, frames, documents, notes)
 

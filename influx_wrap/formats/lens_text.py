@@ -38,8 +38,8 @@ MORE_UNITS_M = {
     **dict.fromkeys(("'", "′"), 12 * INCH_M),
     **dict.fromkeys(('"', "″", "''"), INCH_M),
 }
-LEAST_FD_M, MOST_LFL_MM = 1e-3, 1e5
-"""A nearer focus or a longer lens is a value in another unit, or no length."""
+LEAST_FD_M, MOST_FD_M, MOST_LFL_MM = 1e-3, 1e7, 1e5
+"""A nearer or farther focus, or a longer lens, is a value in another unit, or no length."""
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LENGTH = re.compile(rf"({_NUMBER})(?:\s*/\s*([0-9]+))?\s*([^\s0-9.,;/+-]*)\.?")
@@ -77,7 +77,7 @@ def parsed_length(where: str, name: str, text: str, unit: str | None, in_m: floa
     if word in NO_VALUE:
         return math.nan
     if len(text) > _LONGEST:
-        raise InputError(f"{where}: {name} {text[:20]!r}... is not a number.")
+        raise InputError(f"{where}: {name} {shown(text)} is not a number.")
     if _INFINITE.fullmatch(word):
         return math.inf
     if feet := _FEET.fullmatch(word):
@@ -92,12 +92,17 @@ def parsed_length(where: str, name: str, text: str, unit: str | None, in_m: floa
 def parsed_fd(where: str, name: str, text: str, unit: str | None) -> float:
     """A focus distance in metres, infinity for a word that means it; NaN where there is none."""
     metres = parsed_length(where, name, text, unit)
-    if metres < LEAST_FD_M:
+    check_fd(where, name, text, metres)
+    return metres
+
+
+def check_fd(where: str, name: str, text: str, metres: float) -> None:
+    """Refuse a distance, from its text, that no lens has; NaN and infinity pass."""
+    if metres < LEAST_FD_M or MOST_FD_M < metres < math.inf:
         raise InputError(
-            f"{where}: {name} {text} is {1e3 * metres:g} mm, which is no focus distance. "
+            f"{where}: {name} {shown(text)} is {metres:g} m, which is no focus distance. "
             "Is its unit another one?"
         )
-    return metres
 
 
 def parsed_lfl(where: str, name: str, text: str, unit: str | None = "mm") -> float:
@@ -108,6 +113,11 @@ def parsed_lfl(where: str, name: str, text: str, unit: str | None = "mm") -> flo
     if lfl_mm > MOST_LFL_MM:
         raise InputError(f"{where}: {name} {text} is no focal length in millimetres.")
     return lfl_mm
+
+
+def shown(text: str) -> str:
+    """A text in a message: in quotation marks, and its beginning only if it is long."""
+    return repr(text) if len(text) <= _LONGEST else f"{text[:20]!r}..."
 
 
 def has_decimal_comma(where: str, cells: Iterable[str], separator: str) -> bool:
@@ -121,13 +131,13 @@ def has_decimal_comma(where: str, cells: Iterable[str], separator: str) -> bool:
         return False
     if points:
         raise InputError(
-            f"{where}: some numbers have a point and others a comma ({commas[0]!r}): export it "
-            "with one decimal mark."
+            f"{where}: some numbers have a point and others a comma ({shown(commas[0])}): export "
+            "it with one decimal mark."
         )
     thousands = all(re.search(r",[0-9]{3}(?![0-9])", cell) for cell in commas)
     if separator == "," and thousands:
         raise InputError(
-            f"{where}: {commas[0]!r} may be a decimal comma or mark thousands: export it with "
+            f"{where}: {shown(commas[0])} may be a decimal comma or mark thousands: export it with "
             "points, or with semicolons between columns."
         )
     return True

@@ -193,8 +193,9 @@ def _is_ours(sample: Mapping[str, object], number: int | None, size: object) -> 
     except ValueError:
         return False
     names = [str(number)]
-    if isinstance(size, Mapping):
-        names.append(f"{number} {size.get('width')}x{size.get('height')}")
+    sides = [size.get(side) for side in ("width", "height")] if isinstance(size, Mapping) else []
+    if sides and all(type(side) is int and 0 < side < 10**9 for side in sides):
+        names.append(f"{number} {sides[0]}x{sides[1]}")
     return sample.get("sampleId") in [uuid.uuid5(source, name).urn for name in names]
 
 

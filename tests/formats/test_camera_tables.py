@@ -250,3 +250,13 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as error:
         read(tmp_path, "clip.csv", text)
     assert str(tmp_path / "clip.csv") in str(error.value)
+
+
+def test_red_without_frame_numbers_and_with_a_line_twice(tmp_path: Path) -> None:
+    """By timecode; the packets stay with their rows."""
+    lines = [line.partition(",")[2] for line in files.RED.splitlines()]
+    text = "\n".join([*lines[:2], lines[1].replace("1200", "9999"), *lines[2:]])
+    found = read(tmp_path, "a.frames.csv", text, a__static__csv=files.RED_STATIC)
+    assert found.frame.tolist() == [0, 1, 2]
+    check(found, [35] * 3, [1.2, 1.25, NAN])
+    np.testing.assert_allclose(found.channels[-1].values, [1.22, 1.248, NAN])

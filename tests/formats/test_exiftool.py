@@ -51,7 +51,7 @@ def test_photographs_in_the_order_of_their_names(tmp_path: Path, encoding: str) 
     assert "Nikkor Z 24-70mm f/2.8 S" in found.rig.names_of("NIKKOR Z 24-70mm f/2.8 S")
     assert found.rig.names_of("NIKON Z 6_2") == ("NIKON Z 6_2", "Nikon NIKON Z 6_2")
     assert found.rig.image_sizes == ((6048, 4024),)
-    assert "0 is ./IMG_9.JPG, 2 is ./IMG_11.JPG" in found.notes[0]
+    assert "0 is './IMG_9.JPG', 2 is './IMG_11.JPG'" in found.notes[0]
 
 
 def test_numbers_without_units_and_keys_with_groups(tmp_path: Path) -> None:
