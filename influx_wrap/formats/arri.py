@@ -26,7 +26,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import Record, read_json
 from influx_wrap.formats.frame_count import place_rows, timecode_notes
-from influx_wrap.formats.lens_table import Column, LensTable
+from influx_wrap.formats.lens_table import Column, MetadataTable
 from influx_wrap.formats.lens_text import (
     INCH_M,
     INFINITE,
@@ -35,7 +35,7 @@ from influx_wrap.formats.lens_text import (
     check_fd,
     has_decimal_comma,
     make_rig,
-    shown,
+    quoted_text,
 )
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
@@ -114,7 +114,7 @@ def is_meta_extract(columns: Sequence[Column]) -> bool:
     return {LFL_COLUMN, FD_COLUMN} <= {column.name for column in columns}
 
 
-def meta_extract_metadata(table: LensTable, known: ReportedClip | None = None) -> LensMetadata:
+def meta_extract_metadata(table: MetadataTable, known: ReportedClip | None = None) -> LensMetadata:
     """LFL and FD of all frames of Meta Extract's CSV, counted from its first line on.
 
     ``known`` is how long the clip's pictures are, if somebody looked.
@@ -151,7 +151,7 @@ def meta_extract_metadata(table: LensTable, known: ReportedClip | None = None) -
     return replace(metadata.some(rows), frame=frames, notes=tuple(notes))
 
 
-def _encoders(table: LensTable) -> Iterator[Channel]:
+def _encoders(table: MetadataTable) -> Iterator[Channel]:
     """What the lens's or motor's encoders counted, as far as there are any."""
     for column in table.columns:
         ring = RINGS.get(column.name.split(" ")[0])
@@ -165,7 +165,7 @@ def _encoders(table: LensTable) -> Iterator[Channel]:
             yield Channel(*ring, column.name, np.array(counts, dtype=float), is_counts=True)
 
 
-def _numbered(table: LensTable, clip: ReportedClip) -> tuple[IntArray, IntArray, list[str]]:
+def _numbered(table: MetadataTable, clip: ReportedClip) -> tuple[IntArray, IntArray, list[str]]:
     """Rows that are used and their frames, by ``Index`` if it counts up, and what is to be said."""
     codes = table.cells(table.find("mastertc"))
     index = table.cells(table.find("index"))
@@ -251,7 +251,7 @@ def _fd_m(where: str, text: str, unit: str) -> float:
         return value
     if unit.lower() not in UNITS_M:
         raise InputError(
-            f"{where}: {UNIT_COLUMN} {shown(unit)} is not known; known: {', '.join(UNITS_M)}."
+            f"{where}: {UNIT_COLUMN} {quoted_text(unit)} is not known; known: {', '.join(UNITS_M)}."
         )
     metres = value * UNITS_M[unit.lower()]
     check_fd(where, FD_COLUMN, text, metres)
@@ -267,7 +267,7 @@ def _parsed(where: str, name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"{where}: {name} {shown(text)} is not a number.") from None
+        raise InputError(f"{where}: {name} {quoted_text(text)} is not a number.") from None
     if math.isnan(value) or (value < 0 and value != -1):
         raise InputError(f"{where}: {name} must be positive, or -1 for infinity, got {text}.")
     return math.inf if value == -1 else value or math.nan

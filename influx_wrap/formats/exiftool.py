@@ -33,7 +33,7 @@ LENS_KEYS = ("LensModel", "LensID", "LensType", "Lens")
 SIZE_KEYS = (("ImageWidth", "ImageHeight"), ("ExifImageWidth", "ExifImageHeight"))
 _DOCUMENT = re.compile(r"Doc([0-9]{1,8})(?:-[0-9-]+)?")
 
-Tags = Mapping[str, object]
+_Tags = Mapping[str, object]
 
 
 def is_exiftool(value: object) -> bool:
@@ -81,9 +81,9 @@ def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMe
 
 
 def _metadata(
-    rows: Sequence[tuple[str, Tags]],
+    rows: Sequence[tuple[str, _Tags]],
     frames: IntArray,
-    documents: Sequence[Mapping[int, Tags]],
+    documents: Sequence[Mapping[int, _Tags]],
     notes: list[str],
 ) -> LensMetadata:
     lfl_mm = np.array([_lfl_mm(where, tags) for where, tags in rows])
@@ -120,7 +120,7 @@ def _metadata(
 
 
 def _documents(entry: Mapping[str, object]) -> dict[int, dict[str, object]]:
-    """Tags without their groups by the number of their sample, 0 of the file itself."""
+    """_Tags without their groups by the number of their sample, 0 of the file itself."""
     found: dict[int, dict[str, object]] = {0: {}}
     for key, value in entry.items():
         *groups, tag = key.split(":")
@@ -137,7 +137,7 @@ def _documents(entry: Mapping[str, object]) -> dict[int, dict[str, object]]:
     return dict(sorted(kept.items()))
 
 
-def _lfl_mm(where: str, tags: Tags) -> float:
+def _lfl_mm(where: str, tags: _Tags) -> float:
     for key in LFL_KEYS:
         if tags.get(key) is not None:
             value = parsed_lfl(where, key, _text(tags[key]))
@@ -146,7 +146,7 @@ def _lfl_mm(where: str, tags: Tags) -> float:
     return math.nan
 
 
-def _distance(where: str, tags: Tags, key: str) -> float:
+def _distance(where: str, tags: _Tags, key: str) -> float:
     """A distance in metres, which is what numbers without a unit are in."""
     text = _text(tags.get(key))
     # Exif has 4294967295 for infinity, which exiftool may leave as a number.
@@ -155,7 +155,7 @@ def _distance(where: str, tags: Tags, key: str) -> float:
     return parsed_fd(where, key, text, "m")
 
 
-def _between(where: str, tags: Tags) -> tuple[float, bool]:
+def _between(where: str, tags: _Tags) -> tuple[float, bool]:
     """The middle of two bounds, and whether there is none as the farther one is infinite."""
     near, far = (_distance(where, tags, key) for key in BOUNDS)
     if math.isnan(near) or math.isnan(far):
@@ -172,7 +172,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _texts(tags: Tags, keys: Sequence[str]) -> list[str]:
+def _texts(tags: _Tags, keys: Sequence[str]) -> list[str]:
     """What the tags say that is a name, and no span of focal lengths."""
     values = [tags.get(key) for key in keys]
     texts = [value.strip() for value in values if isinstance(value, str)]
@@ -180,7 +180,7 @@ def _texts(tags: Tags, keys: Sequence[str]) -> list[str]:
             and not text.startswith("Unknown")]  # fmt: skip
 
 
-def _with_make(tags: Tags) -> list[str]:
+def _with_make(tags: _Tags) -> list[str]:
     """A camera's name without and with its maker's."""
     make, model = tags.get("Make"), tags.get("Model")
     if not isinstance(make, str) or not isinstance(model, str):
@@ -188,7 +188,7 @@ def _with_make(tags: Tags) -> list[str]:
     return [model, f"{make} {model}"]
 
 
-def _size(tags: Tags) -> tuple[object, object]:
+def _size(tags: _Tags) -> tuple[object, object]:
     for width, height in SIZE_KEYS:
         if width in tags and height in tags:
             return tags[width], tags[height]

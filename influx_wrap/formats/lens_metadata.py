@@ -26,7 +26,7 @@ from influx_wrap.formats.blackmagic import is_blackmagic, read_blackmagic
 from influx_wrap.formats.camera_tables import read_frames_table
 from influx_wrap.formats.exiftool import is_exiftool, read_exiftool
 from influx_wrap.formats.files import Record, as_json, read_json, read_text, reading, write_text
-from influx_wrap.formats.lens_table import read_lens_table
+from influx_wrap.formats.lens_table import read_metadata_table
 from influx_wrap.formats.lens_text import INCH_M, NOT_TOLD, make_rig, read_any_text
 from influx_wrap.formats.opentrackio_samples import (
     is_sample,
@@ -101,7 +101,7 @@ def read_metadata(path: Path, clip: ReportedClip | None = None) -> LensMetadata:
         return _csv_metadata(path, lines, with_missing=True)
     if is_blackmagic(text):
         return _with_length(read_blackmagic(path, text))
-    table = read_lens_table(str(path), text, arri.is_meta_extract)
+    table = read_metadata_table(str(path), text, arri.is_meta_extract)
     found = read_frames_table(path, text, clip) if table is None else None
     if table is not None:
         found = arri.meta_extract_metadata(table, clip)

@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class LensTable:
+class MetadataTable:
     """A table of lens metadata.
 
     where    the file, for messages
@@ -93,9 +93,9 @@ class LensTable:
                 )
 
 
-def read_lens_table(
+def read_metadata_table(
     where: str, text: str, is_it: Callable[[Sequence[Column]], bool]
-) -> LensTable | None:
+) -> MetadataTable | None:
     """The table in a text whose columns ``is_it`` recognises; None if there is none."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for k, line in enumerate(lines[:_LINES_BEFORE]):
@@ -105,7 +105,7 @@ def read_lens_table(
                 numbered = list(_cut(where, lines[k + 1 :], separator, k + 2))
                 kept = [(n, row) for n, row in numbered if any(cell.strip() for cell in row)]
                 rows, numbers = tuple(row for _, row in kept), tuple(n for n, _ in kept)
-                return LensTable(where, separator, k + 1, columns, rows, numbers)
+                return MetadataTable(where, separator, k + 1, columns, rows, numbers)
     return None
 
 

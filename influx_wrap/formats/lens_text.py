@@ -77,7 +77,7 @@ def parsed_length(where: str, name: str, text: str, unit: str | None, in_m: floa
     if word in NO_VALUE:
         return math.nan
     if len(text) > _LONGEST:
-        raise InputError(f"{where}: {name} {shown(text)} is not a number.")
+        raise InputError(f"{where}: {name} {quoted_text(text)} is not a number.")
     if _INFINITE.fullmatch(word):
         return math.inf
     if feet := _FEET.fullmatch(word):
@@ -100,7 +100,7 @@ def check_fd(where: str, name: str, text: str, metres: float) -> None:
     """Refuse a distance, from its text, that no lens has; NaN and infinity pass."""
     if metres < LEAST_FD_M or MOST_FD_M < metres < math.inf:
         raise InputError(
-            f"{where}: {name} {shown(text)} is {metres:g} m, which is no focus distance. "
+            f"{where}: {name} {quoted_text(text)} is {metres:g} m, which is no focus distance. "
             "Is its unit another one?"
         )
 
@@ -115,7 +115,7 @@ def parsed_lfl(where: str, name: str, text: str, unit: str | None = "mm") -> flo
     return lfl_mm
 
 
-def shown(text: str) -> str:
+def quoted_text(text: str) -> str:
     """A text in a message: in quotation marks, and its beginning only if it is long."""
     return repr(text) if len(text) <= _LONGEST else f"{text[:20]!r}..."
 
@@ -131,13 +131,13 @@ def has_decimal_comma(where: str, cells: Iterable[str], separator: str) -> bool:
         return False
     if points:
         raise InputError(
-            f"{where}: some numbers have a point and others a comma ({shown(commas[0])}): export "
+            f"{where}: some numbers have a point and others a comma ({quoted_text(commas[0])}): export "
             "it with one decimal mark."
         )
     thousands = all(re.search(r",[0-9]{3}(?![0-9])", cell) for cell in commas)
     if separator == "," and thousands:
         raise InputError(
-            f"{where}: {shown(commas[0])} may be a decimal comma or mark thousands: export it with "
+            f"{where}: {quoted_text(commas[0])} may be a decimal comma or mark thousands: export it with "
             "points, or with semicolons between columns."
         )
     return True
