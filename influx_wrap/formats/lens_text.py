@@ -131,14 +131,14 @@ def has_decimal_comma(where: str, cells: Iterable[str], separator: str) -> bool:
         return False
     if points:
         raise InputError(
-            f"{where}: some numbers have a point and others a comma ({quoted_text(commas[0])}): export "
-            "it with one decimal mark."
+            f"{where}: some numbers have a point and others a comma "
+            f"({quoted_text(commas[0])}): export it with one decimal mark."
         )
     thousands = all(re.search(r",[0-9]{3}(?![0-9])", cell) for cell in commas)
     if separator == "," and thousands:
         raise InputError(
-            f"{where}: {quoted_text(commas[0])} may be a decimal comma or mark thousands: export it with "
-            "points, or with semicolons between columns."
+            f"{where}: {quoted_text(commas[0])} may be a decimal comma or mark thousands: export "
+            "it with points, or with semicolons between columns."
         )
     return True
 
