@@ -1,7 +1,8 @@
 """The text that Blackmagic RAW's sample program writes of a clip's metadata.
 
 A heading ``Clip Metadata``, then a line ``key: value`` for each; and the same below a heading
-``Frame 12 Metadata`` for each frame, with ``focal_length: 50mm`` and ``distance: 991mm``.
+``Frame 12 Metadata`` for each frame, with ``focal_length: 50mm`` and ``distance: 991mm``. Of a
+distance between two bounds (``700mm to 750mm``) the middle in 1 / FD is taken.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.lens_text import make_rig, parsed_fd, parsed_lfl
+from influx_wrap.formats.lens_text import make_rig, middle_fd, parsed_fd, parsed_lfl
 from influx_wrap.model.lens_metadata import LensMetadata, ReportedClip
 
 _HEADING = re.compile(r"(?:(Clip)|Frame\s+([0-9]{1,9}))\s+Metadata\s*:?", re.IGNORECASE)
 _LINE = re.compile(r"([A-Za-z0-9_ ]+?)\s*:\s*(.*)")
+_SPAN = re.compile(r"\s+(?:to|-|\u2013)\s+")
 LFL_KEYS, FD_KEYS = ("focal_length",), ("distance", "focus_distance")
 
 
@@ -63,7 +65,9 @@ def read_blackmagic(path: Path, text: str) -> LensMetadata:
     rates = {frames[frame].get("sensor_rate", (0, ""))[1] for frame in order}
     shot = _ratio(rates.pop()) if len(rates) == 1 else None
     rate = _fixed_point(clip.get("format_frame_rate", "")) or shot
-    return LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m, rig, ReportedClip(fps=rate))
+    notes = (f"{path.name} tells of frame {order[0]} alone.",) if len(order) == 1 else ()
+    frames = np.array(order, dtype=np.int64)
+    return LensMetadata(frames, lfl_mm, fd_m, rig, ReportedClip(fps=rate), notes=notes)
 
 
 def _value(
@@ -74,7 +78,10 @@ def _value(
         if key in lines:
             number, text = lines[key]
             where = f"{path}, line {number}"
-            return parsed_fd(where, key, text, None) if is_fd else parsed_lfl(where, key, text)
+            if not is_fd:
+                return parsed_lfl(where, key, text)
+            bounds = [parsed_fd(where, key, bound, None) for bound in _SPAN.split(text, maxsplit=1)]
+            return middle_fd(*bounds) if len(bounds) == 2 else bounds[0]
     return math.nan
 
 

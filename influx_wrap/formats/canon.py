@@ -65,7 +65,8 @@ def read_canon_static(table: MetadataTable, path: Path) -> LensMetadata:
     scale, duration = (table.cells(table.find(key))[0] for key in ("timescale", "duration"))
     if all(text.isascii() and text.isdigit() and len(text) < 16 for text in (scale, duration)):
         seconds = int(duration) / int(scale) if int(scale) else 0.0
-        notes.append(f"The clip lasts {seconds:.2f} s by {path.name}.") if seconds else None
+        if seconds:
+            notes.append(f"The clip lasts {seconds:.2f} s by {path.name}.")
     nothing = np.full(1, np.nan)
     return LensMetadata(
         np.zeros(1, dtype=np.int64), nothing, nothing, table_rig(table), notes=tuple(notes)

@@ -20,7 +20,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import natural_key
-from influx_wrap.formats.lens_text import make_rig, parsed_fd, parsed_lfl
+from influx_wrap.formats.lens_text import make_rig, middle_fd, parsed_fd, parsed_lfl
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
 from influx_wrap.model.words import counted
@@ -149,20 +149,14 @@ def _lfl_mm(where: str, tags: _Tags) -> float:
 def _distance(where: str, tags: _Tags, key: str) -> float:
     """A distance in metres, which is what numbers without a unit are in."""
     text = _text(tags.get(key))
-    # Exif has 4294967295 for infinity, which exiftool may leave as a number.
-    if text.split(" ")[0] in ("4294967295", "42949672.95"):
-        return math.inf
     return parsed_fd(where, key, text, "m")
 
 
 def _between(where: str, tags: _Tags) -> tuple[float, bool]:
     """The middle of two bounds, and whether there is none as the farther one is infinite."""
     near, far = (_distance(where, tags, key) for key in BOUNDS)
-    if math.isnan(near) or math.isnan(far):
-        return math.nan, False
-    if math.isinf(far):
-        return (math.inf, False) if math.isinf(near) else (math.nan, True)
-    return 2 / (1 / near + 1 / far), False
+    middle = middle_fd(near, far)
+    return middle, math.isnan(middle) and math.isinf(far) and not math.isnan(near)
 
 
 def _text(value: object) -> str:

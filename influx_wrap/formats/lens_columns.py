@@ -38,6 +38,7 @@ FD_KEYS = (
     "focuspositionfromimageplane",
     "focaldistance",
     "subjectdistance",
+    "focusdist",
 )
 UNIT_KEYS = (
     "lensdistanceunit",
@@ -61,11 +62,11 @@ _NOT_TOLD_BY_CANON = re.compile(r"\s*(?:0|65535|4294967295)\s*/\s*(?:65535|42949
 
 
 def lfl_columns(columns: Sequence[Column]) -> list[Column]:
-    return _columns_of(columns, LFL_KEYS, ("lfl",))
+    return _columns_of(columns, LFL_KEYS, ("lfl", "zoom"))
 
 
 def fd_columns(columns: Sequence[Column]) -> list[Column]:
-    return _columns_of(columns, FD_KEYS, ("fd", "distance"))
+    return _columns_of(columns, FD_KEYS, ("fd", "distance", "focus"))
 
 
 def _columns_of(
@@ -267,8 +268,11 @@ def static_beside(
         path.name,
         flags=re.IGNORECASE,
     )
-    static = path.with_name(name)
-    if name == path.name or not static.is_file():
+    if name == path.name:
+        return None
+    files = (file for file in path.parent.iterdir() if file.name.casefold() == name.casefold())
+    static = next((file for file in sorted(files) if file.is_file()), None)
+    if static is None:
         return None
     table = read_metadata_table(str(static), read_any_text(static), is_it)
     if table is None:

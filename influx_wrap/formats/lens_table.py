@@ -17,6 +17,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.lens_text import MORE_UNITS_M
 
 SEPARATORS = "\t;,|"
+_LONGEST_NAME = 80
 _LINES_BEFORE = 20
 """Lines that may stand before the names of the columns."""
 _UNIT_IN_BRACKETS = re.compile(r"(.*?)[\s_]*[(\[]\s*([^()\[\]]*?)\s*[)\]]")
@@ -125,6 +126,7 @@ def _columns(line: str, separator: str) -> tuple[Column, ...]:
 
 
 def _column(place: int, name: str) -> Column:
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
     if found := _UNIT_IN_BRACKETS.fullmatch(name):
         return Column(place, name, key_of(found[1]), found[2].casefold() or None)
     found = _UNIT_AT_END.fullmatch(name)

@@ -24,6 +24,8 @@ NO_NAME = ("-", "n/a", "n.a.", "none", "unknown")
 """What stands where a name would, in any case, beside ``NOT_TOLD``."""
 NO_VALUE = {*NOT_TOLD, *NO_NAME, "---", "na", "nan", "null", "undef", "undefined", "#n/a"}
 """What stands where a length would, in any case."""
+ALL_BITS_SET = ("4294967295", "16777215")
+"""How cameras and lenses write infinity in 32 and in 24 bits."""
 INFINITE = ("inf", "infinity", "infinite", "∞")
 UNITS_M = {
     **dict.fromkeys(("m", "meter", "meters", "metre", "metres", "metric"), 1.0),
@@ -78,7 +80,7 @@ def parsed_length(where: str, name: str, text: str, unit: str | None, in_m: floa
         return math.nan
     if len(text) > _LONGEST:
         raise InputError(f"{where}: {name} {quoted_text(text)} is not a number.")
-    if _INFINITE.fullmatch(word):
+    if word in ALL_BITS_SET or _INFINITE.fullmatch(word):
         return math.inf
     if feet := _FEET.fullmatch(word):
         value = (float(feet[1]) * 12 + float(feet[2])) * (INCH_M / in_m)
@@ -113,6 +115,14 @@ def parsed_lfl(where: str, name: str, text: str, unit: str | None = "mm") -> flo
     if lfl_mm > MOST_LFL_MM:
         raise InputError(f"{where}: {name} {text} is no focal length in millimetres.")
     return lfl_mm
+
+
+def middle_fd(near_m: float, far_m: float) -> float:
+    """The middle in 1 / FD of two bounds, which is all that some lenses know; NaN if there is none,
+    as between a distance and infinity."""
+    if math.isinf(far_m):
+        return math.inf if math.isinf(near_m) else math.nan
+    return 2 / (1 / near_m + 1 / far_m)
 
 
 def quoted_text(text: str) -> str:
@@ -191,7 +201,7 @@ def _single_length(where: str, name: str, text: str, unit: str | None, in_m: flo
             f"units, or name the column {name.strip()} (m) or (ft)."
         )
     if stated not in MORE_UNITS_M:
-        raise InputError(f"{where}: the unit {stated!r} of {name} is not known; known: "
+        raise InputError(f"{where}: the unit {quoted_text(stated)} of {name} is not known; known: "
                          f"{', '.join(UNITS_M)}.")  # fmt: skip
     return value * (MORE_UNITS_M[stated] / in_m)
 

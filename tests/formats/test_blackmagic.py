@@ -27,6 +27,21 @@ def test_values(tmp_path: Path, end: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "fd_m"),
+    [("700mm to 750mm", 2 / (1 / 0.7 + 1 / 0.75)), ("1m - 2m", 4 / 3), ("5m to inf", math.nan),
+     ("inf to inf", math.inf), ("0mm", math.nan)],
+)  # fmt: skip
+def test_distances_between_bounds(tmp_path: Path, text: str, fd_m: float) -> None:
+    (tmp_path / "m.txt").write_text(BLACKMAGIC.replace("1250mm", text))
+    np.testing.assert_allclose(read_metadata(tmp_path / "m.txt").fd_m[0], fd_m)
+
+
+def test_a_single_frame(tmp_path: Path) -> None:
+    (tmp_path / "m.txt").write_text(BLACKMAGIC[: BLACKMAGIC.index("Frame 1")])
+    assert read_metadata(tmp_path / "m.txt").notes == ("m.txt tells of frame 0 alone.",)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("1250mm", "1250", "line 15: distance '1250' has no unit"),

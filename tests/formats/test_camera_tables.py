@@ -108,9 +108,16 @@ def test_red(tmp_path: Path) -> None:
     assert found.rig.lens_models == ()
 
 
-@pytest.mark.parametrize("name", ["B002.frames.csv", "B002_Frames.csv", "frames.csv"])
+@pytest.mark.parametrize(
+    "name", ["B002.frames.csv", "B002_Frames.csv", "B.FRAMES.CSV", "frames.csv"]
+)
 def test_red_with_its_static_file(tmp_path: Path, name: str) -> None:
-    static = name.replace("frames", "static").replace("Frames", "Static").replace(".", "__")
+    static = (
+        name.replace("frames", "static")
+        .replace("Frames", "Static")
+        .replace("FRAMES", "STATIC")
+        .replace(".", "__")
+    )
     found = read(tmp_path, name, files.RED, **{static: files.RED_STATIC})
     check(found, [35] * 3, [1.2, 1.25, NAN])
     assert found.rig.lens_models == ("35mm T1.5",)

@@ -39,6 +39,7 @@ NAN, INF = math.nan, math.inf
         ("∞", None, INF),
         ("+∞ m", None, INF),
         ("inf ft", None, INF),
+        ("4294967295", "mm", INF),
         ("0", "ft", NAN),
         ("0.000", None, NAN),
         ("--", "m", NAN),
