@@ -7,8 +7,9 @@ thousandths of an inch. Meta Extract's CSV has a line per frame, with tabs betwe
 ``Lens Focal Length`` in millimetres, ``Lens Focus Distance`` in ``Lens Distance Unit``, and what
 the encoders of its rings counted.
 
-Lens and camera are named in the sets "Lens Device" and "Camera Device", the size of the picture
-is that of "Sensor State"; Meta Extract has columns for them.
+The counts of encoders stand beside them. Lens and camera are named in the sets "Lens Device" and
+"Camera Device", the size of the picture is that of "Sensor State"; Meta Extract has columns for
+them.
 
 In both, -1 is a focus at infinity whatever the unit. A set or a number may be null (``--`` in
 the CSV), and 0 stands for a lens that does not say.
@@ -37,12 +38,23 @@ from influx_wrap.formats.lens_text import (
     make_rig,
     quoted_text,
 )
-from influx_wrap.model.arrays import IntArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
 from influx_wrap.model.rig import ReportedRig
 
 FRAMES = "frameBasedMetadata"
 LENS_STATE = "Lens State"
+LFL_KEY = "lensFocalLength"
+FD_KEYS = "lensFocusDistanceMetric", "lensFocusDistanceImperial"
+ENCODERS = {
+    "lensScaleRawEncoderValueFocus": ("FD", FD_KEYS[0]),
+    "lensMotorRawEncoderValueFocus": ("FD", FD_KEYS[0]),
+    "lensScaleRawEncoderValueFl": ("LFL", LFL_KEY),
+    "lensMotorRawEncoderValueFl": ("LFL", LFL_KEY),
+}
+"""Counts of the encoders in the lens and in the motors, and what they belong to."""
+INCH_ROUNDING_M = 1e-3
+"""Metres by which the same distance may differ in millimetres and in inches."""
 LFL_COLUMN, FD_COLUMN, UNIT_COLUMN = (
     "Lens Focal Length",
     "Lens Focus Distance",
@@ -69,6 +81,7 @@ def art_metadata(file: Record) -> LensMetadata:
     """
     frames = file.record(FRAMES)
     found: dict[int, tuple[float, float]] = {}
+    beside: dict[int, list[float]] = {}
     first = 0
     for i, entry in enumerate(frames.items("frames")):
         if not isinstance(entry, dict):
@@ -79,9 +92,17 @@ def art_metadata(file: Record) -> LensMetadata:
         if number < first or number - first in found:
             raise record.fault("frameId", f"{number} comes twice, or before that of the first.")
         found[number - first] = _lens_setting(record)
+        beside[number - first] = _second_records(record)
     order = sorted(found)
     lfl_mm, fd_m = np.array([found[frame] for frame in order]).reshape(-1, 2).T
-    metadata = LensMetadata(np.array(order, dtype=np.int64), lfl_mm, fd_m, art_rig(file))
+    others = np.array([beside[frame] for frame in order]).reshape(-1, 1 + len(ENCODERS)).T
+    metadata = LensMetadata(
+        np.array(order, dtype=np.int64),
+        lfl_mm,
+        fd_m,
+        art_rig(file),
+        channels=tuple(_channels(fd_m, others)),
+    )
     if not metadata.told.any():
         raise InputError(
             f"{file.where} has no frame whose set {LENS_STATE!r} tells focal length and focus "
@@ -204,15 +225,45 @@ def _number(record: Record) -> int:
     return number
 
 
+def _second_records(record: Record) -> list[float]:
+    """A frame's imperial focus distance in metres, and the counts of its encoders; NaN where the
+    lens did not tell."""
+    state = _lens_state(record)
+    values: Mapping[str, object] = {} if state is None else state.values
+    told = [values.get(key) for key in (FD_KEYS[1], *ENCODERS)]
+    inch, *counts = map(_number_or_nothing, told)
+    fd_m = math.inf if inch == -1 else 1e-3 * INCH_M * inch if inch > 0 else math.nan
+    return [fd_m, *(count if count >= 0 else math.nan for count in counts)]
+
+
+def _number_or_nothing(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -2 < value < 1e15:
+        return math.nan
+    return float(value)
+
+
+def _channels(fd_m: FloatArray, others: FloatArray) -> Iterator[Channel]:
+    """Second records (1 + encoders, n) that say something: a distance that is not the same in
+    inches, and encoders that are connected."""
+    inches, *counts = others
+    both = np.isfinite(fd_m) & np.isfinite(inches)
+    differ = np.abs(fd_m[both] - inches[both]) > INCH_ROUNDING_M + 1e-3 * fd_m[both]
+    if differ.any() or (np.isinf(fd_m) != np.isinf(inches))[~np.isnan(fd_m + inches)].any():
+        yield Channel("FD", *FD_KEYS, inches)
+    for (key, (quantity, used)), values in zip(ENCODERS.items(), counts, strict=True):
+        if np.nansum(values) > 0:
+            yield Channel(quantity, used, key, values, is_counts=True)
+
+
 def _lens_setting(record: Record) -> tuple[float, float]:
     """LFL in mm and FD in m of a frame; NaN where the lens did not tell."""
     state = _lens_state(record)
     if state is None:
         return math.nan, math.nan
-    lfl_mm = 1e-3 * _told(state, "lensFocalLength")
-    fd_m = 1e-3 * _told(state, "lensFocusDistanceMetric")
+    lfl_mm = 1e-3 * _told(state, LFL_KEY)
+    fd_m = 1e-3 * _told(state, FD_KEYS[0])
     if math.isnan(fd_m):
-        fd_m = 1e-3 * INCH_M * _told(state, "lensFocusDistanceImperial")
+        fd_m = 1e-3 * INCH_M * _told(state, FD_KEYS[1])
     return math.nan if math.isinf(lfl_mm) else lfl_mm, fd_m
 
 

@@ -66,8 +66,8 @@ def read_blackmagic(path: Path, text: str) -> LensMetadata:
     shot = _ratio(rates.pop()) if len(rates) == 1 else None
     rate = _fixed_point(clip.get("format_frame_rate", "")) or shot
     notes = (f"{path.name} tells of frame {order[0]} alone.",) if len(order) == 1 else ()
-    frames = np.array(order, dtype=np.int64)
-    return LensMetadata(frames, lfl_mm, fd_m, rig, ReportedClip(fps=rate), notes=notes)
+    numbers = np.array(order, dtype=np.int64)
+    return LensMetadata(numbers, lfl_mm, fd_m, rig, ReportedClip(fps=rate), notes=notes)
 
 
 def _value(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.files import reading
 from influx_wrap.formats.frame_count import place_rows, timecode_notes
 from influx_wrap.formats.lens_table import Column, MetadataTable, read_metadata_table
 from influx_wrap.formats.lens_text import (
@@ -270,8 +271,9 @@ def static_beside(
     )
     if name == path.name:
         return None
-    files = (file for file in path.parent.iterdir() if file.name.casefold() == name.casefold())
-    static = next((file for file in sorted(files) if file.is_file()), None)
+    with reading(path.parent):
+        files = sorted(f for f in path.parent.iterdir() if f.name.casefold() == name.casefold())
+    static = next((file for file in files if file.is_file()), None)
     if static is None:
         return None
     table = read_metadata_table(str(static), read_any_text(static), is_it)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, as_json, natural_key
+from influx_wrap.formats.files import Record, as_json, natural_key, reading
 from influx_wrap.formats.lens_text import LEAST_FD_M, MOST_LFL_MM, make_rig, read_any_text
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import LensMetadata, ReportedClip
@@ -57,7 +57,8 @@ def is_sample(value: object) -> bool:
 
 def read_sample_folder(path: Path) -> LensMetadata:
     """Samples of a folder's files, in the order of their names."""
-    files = [file for file in path.iterdir() if file.suffix.lower() in (".json", ".jsonl")]
+    with reading(path):
+        files = [file for file in path.iterdir() if file.suffix.lower() in (".json", ".jsonl")]
     files = [file for file in files if not file.name.startswith(".")]
     if not files:
         raise InputError(

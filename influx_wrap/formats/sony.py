@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.files import reading
 from influx_wrap.formats.lens_text import make_rig, parsed_fd, parsed_lfl
 from influx_wrap.model.lens_metadata import LensMetadata, ReportedClip
 
@@ -28,12 +29,12 @@ def sony_xml_beside(path: Path) -> Path | None:
     stem = path.stem.casefold()
     if not stem:
         return None
-    folder = path.parent
-    found = [
-        file
-        for file in (folder.iterdir() if folder.is_dir() else ())
-        if file.suffix.lower() == ".xml" and file.stem.casefold().startswith(stem)
-    ]
+    with reading(path.parent):
+        found = [
+            file
+            for file in path.parent.iterdir()
+            if file.suffix.lower() == ".xml" and file.stem.casefold().startswith(stem)
+        ]
     return found[0] if len(found) == 1 and found[0].is_file() else None
 
 

@@ -35,6 +35,24 @@ EXTRACT = [
       for k in range(6)],
 ]  # fmt: skip
 GERMAN = files.VENICE.replace('"', "").replace(",", ";").replace("7.5", "7,5")
+ART = {
+    "frameBasedMetadata": {
+        "frames": [
+            {
+                "frameId": k,
+                "frameBasedMetadataSets": {
+                    "Lens State": {
+                        "lensFocalLength": 35000,
+                        "lensFocusDistanceMetric": 2000,
+                        "lensFocusDistanceImperial": 80000,
+                        "lensScaleRawEncoderValueFocus": 777 + k,
+                    }
+                },
+            }
+            for k in range(3)
+        ]
+    }
+}
 VIDEO = {
     "SourceFile": "clip.mp4",
     "Main:VideoFrameRate": 25,
@@ -64,6 +82,7 @@ def spoiled() -> Iterator[tuple[str, dict[str, bytes]]]:
         ("a.static.csv", mutated_lines(files.RED_STATIC.replace("\ncomma", ""), ",", 100, 4)),
         ("a_Frames.csv", mutated_lines(files.CANON, ",", 150, 5)),
         ("a.csv", mutated_lines("\n".join(EXTRACT), "\t", 200, 6)),
+        ("a.json", mutated_json(ART, 100, 16)),
         ("a.xml", mutated_text(files.TALKING_XML, 150, 7)),
         ("a.txt", mutated_text(files.BLACKMAGIC, 200, 8)),
         ("a.csv", mutated_text(files.VENICE, 100, 9)),
