@@ -37,6 +37,7 @@ from influx_wrap.formats.lens_text import (
     has_decimal_comma,
     make_rig,
     quoted_text,
+    short_text,
 )
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
@@ -320,5 +321,7 @@ def _parsed(where: str, name: str, text: str) -> float:
     except ValueError:
         raise InputError(f"{where}: {name} {quoted_text(text)} is not a number.") from None
     if math.isnan(value) or (value < 0 and value != -1):
-        raise InputError(f"{where}: {name} must be positive, or -1 for infinity, got {text}.")
+        raise InputError(
+            f"{where}: {name} must be positive, or -1 for infinity, got {short_text(text)}."
+        )
     return math.inf if value == -1 else value or math.nan

@@ -20,7 +20,7 @@ import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import natural_key
-from influx_wrap.formats.lens_text import make_rig, middle_fd, parsed_fd, parsed_lfl
+from influx_wrap.formats.lens_text import make_rig, middle_fd, parsed_fd, parsed_lfl, quoted_text
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import Channel, LensMetadata, ReportedClip
 from influx_wrap.model.words import counted
@@ -66,7 +66,7 @@ def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMe
         rows = [(f"{path}, Doc{number}", tags) for number, tags in documents[0].items() if number]
         frames = np.array([number - 1 for number in documents[0] if number], dtype=np.int64)
         notes.append(
-            f"{names[0]!r} has {counted(len(rows), 'sample')} (Doc1 and so on), taken for its "
+            f"{quoted_text(names[0])} has {counted(len(rows), 'sample')} (Doc1 and so on), taken for its "
             "frames."
         )
     else:
@@ -74,8 +74,8 @@ def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMe
         frames = np.arange(len(rows))
         if len(rows) > 1:
             notes.append(
-                f"Frames are the photographs in the order of their names: 0 is {names[0]!r}, "
-                f"{len(rows) - 1} is {names[-1]!r}."
+                f"Frames are the photographs in the order of their names: 0 is {quoted_text(names[0])}, "
+                f"{len(rows) - 1} is {quoted_text(names[-1])}."
             )
     return _metadata(rows, frames, documents, notes)
 

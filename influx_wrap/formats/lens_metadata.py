@@ -27,7 +27,14 @@ from influx_wrap.formats.camera_tables import read_frames_table
 from influx_wrap.formats.exiftool import is_exiftool, read_exiftool
 from influx_wrap.formats.files import Record, as_json, read_json, read_text, reading, write_text
 from influx_wrap.formats.lens_table import read_metadata_table
-from influx_wrap.formats.lens_text import INCH_M, NOT_TOLD, make_rig, read_any_text
+from influx_wrap.formats.lens_text import (
+    INCH_M,
+    NOT_TOLD,
+    make_rig,
+    quoted_text,
+    read_any_text,
+    short_text,
+)
 from influx_wrap.formats.opentrackio_samples import (
     is_sample,
     read_sample_folder,
@@ -175,7 +182,9 @@ def _with_length(metadata: LensMetadata) -> LensMetadata:
 def frame_number(where: str, text: str) -> int:
     """The number of a frame, counted from 0, from its text."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise InputError(f"{where}: frame {text!r} is not a number of a frame, counted from 0.")
+        raise InputError(
+            f"{where}: frame {quoted_text(text)} is not a number of a frame, counted from 0."
+        )
     return int(text)
 
 
@@ -263,7 +272,7 @@ def _csv_metadata(path: Path, lines: Sequence[str], *, with_missing: bool) -> Le
             for name, text in zip(COLUMNS[1:], values[1:], strict=True)
         )
         if math.isinf(lfl_mm):
-            raise InputError(f"{where}: lfl_mm must be finite, got {values[1]}.")
+            raise InputError(f"{where}: lfl_mm must be finite, got {short_text(values[1])}.")
         rows[frame] = lfl_mm, fd_m
     if not rows:
         raise InputError(f"{path} has no frame: it needs a line {','.join(COLUMNS)} for each.")
@@ -274,8 +283,10 @@ def _positive(where: str, name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        problem = f"{name} is missing." if not text else f"{name} {text!r} is not a number."
+        problem = (
+            f"{name} is missing." if not text else f"{name} {quoted_text(text)} is not a number."
+        )
         raise InputError(f"{where}: {problem}") from None
     if not value > 0:
-        raise InputError(f"{where}: {name} must be above 0, got {text}.")
+        raise InputError(f"{where}: {name} must be above 0, got {short_text(text)}.")
     return value

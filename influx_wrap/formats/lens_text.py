@@ -52,6 +52,7 @@ _INFINITE = re.compile(rf"\+?({'|'.join(INFINITE)})\s*([^\s0-9.,]*)")
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?![0-9,])")
 _LONGEST = 60
 """Characters of a number, and of one in a message."""
+_LONGEST_NAME = 150
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -125,6 +126,11 @@ def middle_fd(near_m: float, far_m: float) -> float:
     return 2 / (1 / near_m + 1 / far_m)
 
 
+def short_text(text: str) -> str:
+    """A text in a message, its beginning only if it is long."""
+    return text if len(text) <= _LONGEST else f"{text[:20]}..."
+
+
 def quoted_text(text: str) -> str:
     """A text in a message: in quotation marks, and its beginning only if it is long."""
     return repr(text) if len(text) <= _LONGEST else f"{text[:20]!r}..."
@@ -175,8 +181,8 @@ def make_rig(
 
 
 def names(values: Sequence[object]) -> tuple[str, ...]:
-    """The texts among the values that name something, each once."""
-    texts = [value.strip() for value in values if isinstance(value, str)]
+    """The texts among the values that name something, each once; too long ones are cut."""
+    texts = [value.strip()[:_LONGEST_NAME] for value in values if isinstance(value, str)]
     return tuple(dict.fromkeys(t for t in texts if t.lower() not in (*NOT_TOLD, *NO_NAME)))
 
 
