@@ -66,16 +66,16 @@ def read_exiftool(path: Path, entries: Sequence[Mapping[str, object]]) -> LensMe
         rows = [(f"{path}, Doc{number}", tags) for number, tags in documents[0].items() if number]
         frames = np.array([number - 1 for number in documents[0] if number], dtype=np.int64)
         notes.append(
-            f"{quoted_text(names[0])} has {counted(len(rows), 'sample')} (Doc1 and so on), taken for its "
-            "frames."
+            f"{quoted_text(names[0])} has {counted(len(rows), 'sample')} (Doc1 and so on), taken "
+            "for its frames."
         )
     else:
         rows = [(f"{path}, {name}", found[0]) for name, found in zip(names, documents, strict=True)]
         frames = np.arange(len(rows))
         if len(rows) > 1:
             notes.append(
-                f"Frames are the photographs in the order of their names: 0 is {quoted_text(names[0])}, "
-                f"{len(rows) - 1} is {quoted_text(names[-1])}."
+                f"Frames are the photographs in the order of their names: 0 is "
+                f"{quoted_text(names[0])}, {len(rows) - 1} is {quoted_text(names[-1])}."
             )
     return _metadata(rows, frames, documents, notes)
 
