@@ -80,7 +80,10 @@ def annotate(
         said.append(
             f"Frame k has the metadata of frame k {delay_frames:+g}, which lag behind the pictures."
         )
-    return replace(clip, notes=(*said, *compared.notes))
+    assert clip.truth.filmed_with is not None
+    filmed_with = replace(clip.truth.filmed_with, clip=Path(metadata).stem)
+    truth = replace(clip.truth, filmed_with=filmed_with)
+    return replace(clip, truth=truth, notes=(*said, *compared.notes))
 
 
 def length_of(source: FrameSource) -> ReportedClip:

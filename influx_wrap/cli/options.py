@@ -13,9 +13,11 @@ import click
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import CAMERA
+from influx_wrap.model.framing import Crop
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
+_SIDE = r"([1-9]\d{0,9})"
 RECIPE_NAMES = ("influx", "paper", "stock", "batch")
 
 
@@ -42,10 +44,23 @@ def number(
 
 def image_size(text: str) -> tuple[int, int]:
     """A type of option: ``3424x2202``, (width, height) in pixels."""
-    match = re.fullmatch(r"([1-9]\d*)[xX]([1-9]\d*)", text)
+    match = re.fullmatch(rf"{_SIDE}[xX]{_SIDE}", text, re.ASCII)
     if match is None:
         raise click.BadParameter(f"{text!r} is not a size such as 3424x2202.")
     return int(match[1]), int(match[2])
+
+
+def crop(text: str) -> Crop:
+    """A type of option: ``center``, ``1920x1080`` or ``1920x1080+752+561``."""
+    if text.lower() in ("center", "centre"):
+        return Crop()
+    match = re.fullmatch(rf"{_SIDE}[xX]{_SIDE}(?:\+(\d{{1,9}})\+(\d{{1,9}}))?", text, re.ASCII)
+    if match is None:
+        raise click.BadParameter(
+            f"{text!r} is not a crop such as center, 1920x1080 or 1920x1080+752+561."
+        )
+    at = None if match[3] is None else (int(match[3]), int(match[4]))
+    return Crop((int(match[1]), int(match[2])), at)
 
 
 def offset(text: str) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from influx_wrap.cli.options import PATH, choice_option
+from influx_wrap.cli.options import PATH, Command, choice_option
 from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.compute.progress import Progress
@@ -19,14 +20,16 @@ from influx_wrap.formats.files import check_writable
 from influx_wrap.formats.json_stream import MIB
 from influx_wrap.formats.manifest import TEST, VALIDATION
 from influx_wrap.formats.submission import (
+    SubmissionCheck,
     SubmissionSummary,
-    submission_faults,
+    check_submission,
+    check_upload_names,
     summarise,
-    validate_submission,
     write_submission,
 )
-from influx_wrap.formats.submission_scan import VERSIONS
+from influx_wrap.formats.submission_scan import MANIFESTS, VERSIONS, manifests_problem
 from influx_wrap.model.predictions import PARAMETERS
+from influx_wrap.model.words import counted
 from influx_wrap.predict.submission import (
     ALL,
     fill_from_files,
@@ -41,10 +44,17 @@ MOST_LISTED = 10
 split_option = click.option(
     "--split",
     type=click.Choice((VALIDATION, TEST, ALL)),
-    default=ALL,
-    show_default=True,
+    show_default=f"{TEST}, which is what the benchmark takes",
     help="The manifest's videos that count.",
 )
+
+
+def manifest_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """--manifest, which may be repeated."""
+    return click.option(
+        "--manifest", "manifests", type=PATH, multiple=True, required=required,
+        help=f"{text}; given twice for version {VERSIONS[2]}.",
+    )  # fmt: skip
 
 
 @click.group("submission")
@@ -61,27 +71,38 @@ def command() -> None:
 
 
 @command.command("template")
-@click.option("--manifest", type=PATH, required=True, help="The videos and their frames.")
+@manifest_option("The videos and their frames", required=True)
 @click.option("--out", type=PATH, required=True, help="File for the template.")
 @click.option("--method", required=True, metavar="NAME", help="What the method is called.")
 @click.option("--type", "kind", type=click.Choice(tuple(PARAMETERS)), required=True,
               help="The camera it predicts.")  # fmt: skip
 @choice_option("--version", VERSIONS, VERSIONS[0], "The benchmark's.")
 @split_option
-def template(manifest: Path, out: Path, method: str, kind: str, version: str, split: str) -> None:
+def template(
+    manifests: tuple[Path, ...], out: Path, method: str, kind: str, version: str, split: str | None
+) -> None:
     """All frames of a manifest's videos, still without predictions.
+
+    Version influx has the videos of one manifest, influx_pp_real those of the other, and all those
+    of both. Those of the test split are what the benchmark takes; to score predictions at home,
+    choose --split val.
 
     \b
     Example:
       influx-calib submission template --manifest split.json --split val \\
         --method mine --type rad-tan --out blank.json
+      influx-calib submission template --manifest split_v1.json --manifest split_v2.json \\
+        --version all --method mine --type rad-tan --out blank.json
     """
-    check_writable(out)
-    videos = videos_of_split(manifest, split)
+    check_upload_names(out, method)
+    if len(manifests) != MANIFESTS[version]:
+        raise InputError(manifests_problem(version, len(manifests)))
+    _check_out(out, manifests)
+    videos = videos_of_split(manifests, split or TEST)
     try:
         blank = make_template(videos, method, kind, version)
     except InputError as error:
-        raise InputError(f"{manifest}: {error}") from None
+        raise InputError(f"{' and '.join(map(str, manifests))}: {error}") from None
     with Console(stderr=True).status("writing"):
         write_submission(out, blank)
     _print(summarise(blank))
@@ -90,37 +111,39 @@ def template(manifest: Path, out: Path, method: str, kind: str, version: str, sp
 
 @command.command("validate")
 @click.argument("file", type=PATH)
-@click.option("--manifest", type=PATH, help="Videos and frames that must be there, and no other.")
+@manifest_option("Videos and frames that must be there, and no other")
 @split_option
 @click.option("--all", "list_all", is_flag=True,
               help=f"List up to {MOST_FAULTS} faults, not only the first.")  # fmt: skip
-def validate(file: Path, manifest: Path | None, split: str, list_all: bool) -> None:
+def validate(file: Path, manifests: tuple[Path, ...], split: str | None, list_all: bool) -> None:
     """Check a submission by the benchmark's rules.
 
     FILE is also what "predict" writes. Without a manifest any videos and any of their frames
     will do. A frame with a null counts as one without a prediction. A file with a fault gives
-    exit code 2 and the fault's place.
+    exit code 2 and the fault's place, and says how many of the manifest's frames are missing.
 
     \b
     Example:
       influx-calib submission validate sub.json --manifest split.json
+      influx-calib submission validate sub.json --manifest split_v1.json --manifest split_v2.json
     """
-    if manifest is None and split != ALL:
+    if not manifests and split is not None:
         raise InputError(f"--split {split} needs a --manifest, which says what is in it.")
-    videos = None if manifest is None else videos_of_split(manifest, split)
-    if list_all:
-        with _reading(file) as progress:
-            faults = submission_faults(file, videos, MOST_FAULTS, progress)
-        if faults:
-            for fault in faults:
-                click.echo(f"Error: {fault}", err=True)
-            if len(faults) == MOST_FAULTS:
-                click.echo("There may be more.", err=True)
-            raise click.exceptions.Exit(2)
+    videos = videos_of_split(manifests, split or TEST) if manifests else None
     with _reading(file) as progress:
-        summary = validate_submission(file, videos, progress)
-    _print(summary)
-    against = "" if manifest is None else f" and complete by {escape(str(manifest))}"
+        check = check_submission(
+            file,
+            videos,
+            n_manifests=len(manifests) or None,
+            most=MOST_FAULTS if list_all else 1,
+            progress=progress,
+        )
+    if check.summary is None:
+        _print_faults(check, list_all)
+        raise click.exceptions.Exit(2)
+    _print(check.summary)
+    names = " and ".join(escape(str(path)) for path in manifests)
+    against = f" and complete by {names}" if manifests else ""
     answers().print(f"valid{against}: {escape(str(file))}", soft_wrap=True)
 
 
@@ -139,8 +162,9 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
     Example:
       influx-calib submission fill blank.json colmap/*.json --out sub.json
     """
-    check_writable(out)
+    _check_out(out, prediction_files)
     predictions, taken = fill_from_files(template_file, prediction_files, _reading)
+    check_upload_names(out, predictions.method)
     with Console(stderr=True).status("writing"):
         write_submission(out, predictions)
     for one in taken:
@@ -154,6 +178,30 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
 def _reading(path: Path) -> AbstractContextManager[Progress]:
     """A bar that moves as a file is read, in MiB."""
     return watch(f"reading {path.name}, MiB", unit=MIB)
+
+
+def _check_out(out: Path, read: Sequence[Path]) -> None:
+    """Refuse a path that cannot be written, or whose file is read and would be lost."""
+    if out.resolve() in [path.resolve() for path in read]:
+        raise InputError(f"--out {out} would replace what is read. Choose another name.")
+    check_writable(out)
+
+
+def _print_faults(check: SubmissionCheck, all_of_them: bool) -> None:
+    """Each in a line; how many frames are missing, in one more or behind the only fault."""
+    faults, missing = list(check.faults), ""
+    if check.missing is not None and check.missing[0]:
+        some, wanted = check.missing
+        missing = f"In all, {some} of {counted(wanted, 'frame')} that must be there are missing."
+    if not all_of_them:
+        click.echo(" ".join(filter(None, (f"Error: {faults[0]}", missing))), err=True)
+        return
+    for fault in faults:
+        click.echo(f"Error: {fault}", err=True)
+    if len(faults) == MOST_FAULTS:
+        click.echo("There may be more.", err=True)
+    if missing:
+        click.echo(missing, err=True)
 
 
 def _print(summary: SubmissionSummary) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.ground_truth import MOST_OFF_CENTRE, GroundTruth
-from influx_wrap.model.words import size_text
+from influx_wrap.model.words import counted, size_text
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,11 @@ def settle_size(
         most = MOST_OFF_CENTRE if asked is None else 0.5
         _check_principal_point(video, truth[video], size, most)
     if untold and asked is None:
+        n = counted(len(untold), "such video")
         reason = "that is assumed" if not told else "as the others do"
         notes.append(
             f"The truth does not say how large the pictures of video {untold[0]} are "
-            f"({len(untold)} such videos): {size_text(size)} pixels, {reason}. Give --size."
+            f"({n}): {size_text(size)} pixels, {reason}. Give --size."
         )
     return PictureSize(size, tuple(notes))
 

@@ -22,6 +22,7 @@ from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.predictions import MEI, PARAMETERS, Predictions, VideoPredictions
+from influx_wrap.model.words import counted
 
 MEASURES = ("fx", "fy", "cx", "cy")
 THRESHOLD_PX = 300
@@ -100,7 +101,7 @@ def evaluate(
     if unknown:
         raise InputError(
             f"there are predictions of video {unknown[0]!r}, but there is no truth of it "
-            f"({len(unknown)} such videos). Are they of the same data set?"
+            f"({counted(len(unknown), 'such video')}). Are they of the same data set?"
         )
     if not any(known.is_interpolated.any() for known in truth.values()):
         raise InputError("no frame of the truth counts: none of them is interpolated.")

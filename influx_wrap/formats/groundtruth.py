@@ -9,10 +9,10 @@ which is read as well. As in all of the release's files the origin of pixels is 
 pixel's corner ("normal" in its calibration results), so cx and cy are larger by 0.5 than here.
 
 Of ours is ``filmed_with`` in the first frame's entry: ``{"lens", "camera", "image_size",
-"pixel_um", "doubts"}`` (``model.rig``). It stands there because every key of the file itself is
-the number of a frame to the release's readers, while they take from an entry what they know, as
-they must: the release, too, writes entries with keys of its own. It may be missing, or stand in
-any entries that say the same.
+"pixel_um", "doubts", "clip"}`` (``model.rig``). It stands there because every key of the file
+itself is the number of a frame to the release's readers, while they take from an entry what they
+know, as they must: the release, too, writes entries with keys of its own. It may be missing, or
+stand in any entries that say the same.
 
 CSV: one line per frame with LFL, FD, a status, intrinsics and their sigmas, empty where there is
 none. It is ours: pixel (0, 0) is a pixel's centre, and the column ``pixel_origin`` says so; lens,
@@ -46,6 +46,7 @@ from influx_wrap.model.clip import are_cameras
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.rig import FilmedWith
+from influx_wrap.model.words import counted
 
 GT_KEY, EXTRAPOLATED_KEY = "intrinsics_gt", "intrinsics_gt_extrapolated"
 METADATA_KEY, RIG_KEY = "lens_metadata", "filmed_with"
@@ -78,13 +79,27 @@ def write_ground_truth_csv(path: Path, truth: GroundTruth) -> None:
 
 def read_ground_truth(path: Path) -> GroundTruth:
     """Read the JSON of one clip, with null or NaN for what there is not."""
-    return _ground_truth(read_json(path))
+    file = _truth_file(path)
+    if (
+        file.values
+        and not _is_clip(file)
+        and all(
+            isinstance(entry, dict) and _is_clip(Record(path.name, entry))
+            for entry in file.values.values()
+        )
+    ):
+        first, n = next(iter(file.values)), counted(len(file.values), "video")
+        raise InputError(
+            f"{path}: frame {first!r} is not a number of a frame: this is the truth of {n}, by "
+            'their names. Give that of one clip, {"0": ...}, which is what stands behind a name.'
+        )
+    return _ground_truth(file)
 
 
 def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
     """The truth of videos: the release's validation file, ``{video: {frame: {...}}}``, or the
     JSON of one clip, which is that of the only one of ``videos``."""
-    file = read_json(path)
+    file = _truth_file(path)
     if not file.values:
         raise InputError(f"{path} has no video.")
     if not _is_clip(file):
@@ -96,6 +111,21 @@ def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
             '{"<video>": {"0": ...}}.'
         )
     return {next(iter(videos)): _ground_truth(file)}
+
+
+def _truth_file(path: Path) -> Record:
+    """The JSON of a clip or of videos; what people take for it is refused by its name."""
+    if path.suffix.lower() == ".csv" and path.is_file():
+        raise InputError(
+            f"{path}: the truth is read from JSON, not from annotate's CSV: annotate with --out "
+            "NAME.json."
+        )
+    file = read_json(path)
+    if "submission_metadata" in file.values:
+        raise InputError(f"{path} has predictions, in a submission's form, and not the truth.")
+    if isinstance(kind := file.values.get("format"), str):
+        raise InputError(f"{path} is no truth of a clip: by its format it is {kind[:60]!r}.")
+    return file
 
 
 def _is_clip(file: Record) -> bool:
@@ -159,6 +189,7 @@ def _rig_text(rig: FilmedWith | None) -> str:
         "image_size": list(rig.image_size),
         "pixel_um": None if rig.pixel_um is None else list(rig.pixel_um),
         "doubts": list(rig.doubts),
+        **({} if rig.clip is None else {"clip": rig.clip}),
     }
     return f', "{RIG_KEY}": {json.dumps(values, allow_nan=False)}'
 
@@ -238,9 +269,9 @@ def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
     pitch = record.numbers("pixel_um") if record.values.get("pixel_um") is not None else None
     if pitch is not None and (len(pitch) != 2 or min(pitch) <= 0):
         raise record.fault("pixel_um", f"must be two positive numbers, got {list(pitch)}.")
-    lens, camera = (
+    lens, camera, clip = (
         record.text(key) if record.values.get(key) is not None else None
-        for key in ("lens", "camera")
+        for key in ("lens", "camera", "clip")
     )
     doubts = record.items("doubts") if "doubts" in record.values else []
     found = FilmedWith(
@@ -249,6 +280,7 @@ def _read_rig(entry: Record, before: FilmedWith | None) -> FilmedWith:
         _image_size(record),
         None if pitch is None else (pitch[0], pitch[1]),
         tuple(map(str, doubts)),
+        clip,
     )
     if before not in (None, found):
         raise entry.fault(RIG_KEY, "says something else than in a frame before it.")

@@ -1,14 +1,17 @@
 """The videos of a data set: ``{video: {"frame_count": n, "split": "val" | "test"}}``.
 
-As in the InFlux release; a manifest whose videos are yet to be split has no ``split``. What else
-is known of them is a CSV: a column ``video``, and others by which they are grouped.
+As in the InFlux release; a manifest whose videos are yet to be split has no ``split``. Other keys
+of a video are left alone. A submission to both parts of the benchmark has the videos of two
+manifests. What else is known of videos is a CSV: a column ``video``, and others by which they are
+grouped.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container, Mapping
+import json
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +32,12 @@ class Video:
 def read_manifest(path: Path) -> dict[str, Video]:
     """Read the videos, in the file's order."""
     file = read_json(path)
+    _refuse_twice(path)
     videos = {}
     for name in file.values:
         record = file.record(name)
-        record.check_keys(("frame_count",), ("split",))
+        if not name.strip():
+            raise InputError(f"{path}: video {name!r} has no name.")
         split = record.values.get("split")
         if split is not None and split not in (VALIDATION, TEST):
             raise record.fault("split", f"must be {VALIDATION} or {TEST}, got {split!r}.")
@@ -44,6 +49,34 @@ def read_manifest(path: Path) -> dict[str, Video]:
     return videos
 
 
+def read_manifests(paths: Sequence[Path], split: str | None) -> dict[str, Video]:
+    """The videos of a split, or all of them, of several manifests; there must be some, and none
+    may be in two of them."""
+    chosen: dict[str, Video] = {}
+    whose: dict[str, Path] = {}
+    for path in paths:
+        videos = read_manifest(path)
+        unsplit = [name for name, video in videos.items() if video.split is None]
+        if split is not None and 0 < len(unsplit) < len(videos):
+            raise InputError(
+                f"{path}: video {unsplit[0]!r} has no split, while others have one: write "
+                f"{VALIDATION} or {TEST}, or choose all."
+            )
+        for name, video in videos.items():
+            if split not in (None, video.split):
+                continue
+            if name in whose:
+                raise InputError(
+                    f"{path}: video {name!r} is in {whose[name]} as well: give each manifest once, "
+                    "and none that has videos of another."
+                )
+            chosen[name], whose[name] = video, path
+    if not chosen:
+        names, have = " and ".join(map(str, paths)), "has" if len(paths) == 1 else "have"
+        raise InputError(f"{names} {have} no video whose split is {split}. Choose another --split.")
+    return chosen
+
+
 def write_manifest(path: Path, videos: Mapping[str, Video]) -> None:
     """Write the videos in the given order."""
     values: dict[str, object] = {}
@@ -51,6 +84,15 @@ def write_manifest(path: Path, videos: Mapping[str, Video]) -> None:
         split = {} if video.split is None else {"split": video.split}
         values[name] = {"frame_count": video.frame_count, **split}
     write_json(path, values)
+
+
+def _refuse_twice(path: Path) -> None:
+    """Refuse a name that comes twice, of which JSON readers keep the last."""
+    names: set[str] = set()
+    for name, _ in json.loads(read_text(path), object_pairs_hook=list):
+        if name in names:
+            raise InputError(f"{path}: video {name!r} comes twice.")
+        names.add(name)
 
 
 def read_video_groups(path: Path, videos: Container[str]) -> dict[str, dict[str, str]]:

@@ -36,7 +36,9 @@ from influx_wrap.formats.submission_scan import (
     VERSION,
     VERSIONS,
     SubmissionScan,
+    file_name_problem,
     is_name,
+    method_problem,
     quoted,
 )
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
@@ -72,6 +74,21 @@ class SubmissionSummary:
         return sum(video.predicted for video in self.videos.values())
 
 
+@dataclass(frozen=True)
+class SubmissionCheck:
+    """What checking a submission has found.
+
+    faults   the first ones in the order of the file, a sentence each; none if it is valid
+    missing  frames of the manifest that are not in it, and of how many; None where the file could
+             not be read to its end, or without a manifest
+    summary  what a valid submission contains, None of another
+    """
+
+    faults: tuple[str, ...]
+    missing: tuple[int, int] | None
+    summary: SubmissionSummary | None
+
+
 def validate_submission(
     path: Path, manifest: Mapping[str, Video] | None = None, progress: Progress = no_progress
 ) -> SubmissionSummary:
@@ -80,15 +97,55 @@ def validate_submission(
     manifest  the videos it must contain, all of them, each with all frames
     progress  hears of bytes
     """
+    check = check_submission(path, manifest, most=1, progress=progress)
+    if check.summary is None:
+        raise InputError(check.faults[0])
+    return check.summary
+
+
+def check_submission(
+    path: Path,
+    manifest: Mapping[str, Video] | None = None,
+    *,
+    n_manifests: int | None = None,
+    most: int = 50,
+    progress: Progress = no_progress,
+) -> SubmissionCheck:
+    """Check a submission by every rule, to its end.
+
+    manifest     the videos it must contain, all of them, each with all frames
+    n_manifests  of how many manifests they are, which must be those of its version; None: any
+    most         faults that are kept
+    progress     hears of bytes
+    """
+    faults: list[str] = []
     frames: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
-    with open_json(path, MAX_BYTES, progress) as stream:
-        scan = SubmissionScan(path, stream, manifest, _raise)
-        for video, _, values in scan.rows():
-            frames[video] += 1
-            predicted[video] += values is not None
+    missing = None
+
+    def note(fault: InputError) -> None:
+        if len(faults) < most:
+            faults.append(str(fault))
+
+    try:
+        with open_json(path, MAX_BYTES, progress) as stream:
+            scan = SubmissionScan(
+                path, stream, manifest, note, for_upload=True, n_manifests=n_manifests
+            )
+            for video, _, values in scan.rows():
+                frames[video] += 1
+                predicted[video] += values is not None
+    except InputError as error:
+        # Where it is not JSON there is no telling what the rest would be.
+        note(error)
+    else:
+        if manifest is not None:
+            wanted = sum(video.frame_count for video in manifest.values())
+            missing = wanted - scan.n_there, wanted
+    if faults:
+        return SubmissionCheck(tuple(faults), missing, None)
     videos = {name: VideoSummary(n, predicted[name]) for name, n in frames.items()}
-    return SubmissionSummary(*scan.about(), videos)
+    return SubmissionCheck((), missing, SubmissionSummary(*scan.about(), videos))
 
 
 def summarise(predictions: Predictions) -> SubmissionSummary:
@@ -107,23 +164,15 @@ def submission_faults(
     progress: Progress = no_progress,
 ) -> list[str]:
     """The first faults of a submission in the order of the file; none if it is valid."""
-    faults: list[str] = []
+    return list(check_submission(path, manifest, most=most, progress=progress).faults)
 
-    def note(fault: InputError) -> None:
-        faults.append(str(fault))
-        if len(faults) == most:
-            raise _Enough
 
-    try:
-        with open_json(path, MAX_BYTES, progress) as stream:
-            for _ in SubmissionScan(path, stream, manifest, note).rows():
-                pass
-    except _Enough:
-        pass
-    except InputError as error:
-        # Where it is not JSON there is no telling what the rest would be.
-        faults.append(str(error))
-    return faults
+def check_upload_names(path: Path, method: str) -> None:
+    """Refuse names of a submission's file and method that the benchmark would not take."""
+    if problem := file_name_problem(path):
+        raise InputError(problem)
+    if is_name(method) and (problem := method_problem(method)):
+        raise InputError(f"the name of the method {problem}")
 
 
 def read_submission(
@@ -181,10 +230,6 @@ def write_submission(path: Path, predictions: Predictions) -> None:
         file.write(b"\n}\n")
         if file.tell() > MAX_BYTES:
             raise too_large(path, file.tell(), MAX_BYTES)
-
-
-class _Enough(Exception):
-    pass
 
 
 def _raise(fault: InputError) -> None:

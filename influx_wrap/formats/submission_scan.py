@@ -20,6 +20,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.json_stream import BareConstant, JsonStream
 from influx_wrap.formats.manifest import Video
 from influx_wrap.model.predictions import MEI, PARAMETERS, RAD_TAN
+from influx_wrap.model.words import counted
 
 METADATA = "submission_metadata"
 METHOD, KIND, VERSION = "method_name", "intrinsics_type", "version"
@@ -27,6 +28,12 @@ VERSIONS = ("influx", "influx_pp_real", "all")
 MAX_VIDEOS, MAX_FRAMES = 100_000, 10_000_000
 """Videos of a data set and frames of a video: more than there can be, so that memory is bounded
 where there is no manifest to say."""
+MANIFESTS = {VERSIONS[0]: 1, VERSIONS[1]: 1, VERSIONS[2]: 2}
+"""How many manifests list the videos of a version: ``all`` has those of both others."""
+MOST_METHOD = 100
+_METHOD_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+_TRUTH = "intrinsics_gt"
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _LONGEST_NAME, _LONGEST_SHOWN = 1000, 60
 
@@ -39,6 +46,9 @@ class SubmissionScan:
 
     ``report`` gets every fault: it raises it, or notes it so that the walk goes on behind the
     value at fault. What is not JSON always ends the walk.
+
+    for_upload   whether the names of file and method have to be those that the benchmark takes
+    n_manifests  of how many manifests the videos of ``manifest`` are; None: any number will do
     """
 
     def __init__(
@@ -47,8 +57,14 @@ class SubmissionScan:
         stream: JsonStream,
         manifest: Mapping[str, Video] | None,
         report: Callable[[InputError], None],
+        *,
+        for_upload: bool = False,
+        n_manifests: int | None = None,
     ) -> None:
         self._path, self._stream, self._manifest, self._report = path, stream, manifest, report
+        self._for_upload, self._n_manifests = for_upload, n_manifests
+        self.n_there = 0
+        """Frames of the manifest that have come."""
         self._about: tuple[str, str, str] | None = None
         self._has_metadata = False
         self._kind, self._kind_is_from = "", ""
@@ -69,29 +85,33 @@ class SubmissionScan:
         if not stream.begins_object():
             raise InputError(f"{self._path}: a submission is one JSON object, {{...}}.")
         names: set[str] = set()
+        if self._for_upload and (problem := file_name_problem(self._path)):
+            self._fault(problem)
         for name in stream.members():
             if name == METADATA:
                 self._read_metadata()
                 continue
             where = f"{stream.place()}: video {quoted(name)}"
-            if name in names:
+            is_first = name not in names
+            if not is_first:
                 self._fault(f"{where} comes twice.")
             elif not is_name(name):
                 self._fault(f"{where} is not a name of 1 to {_LONGEST_NAME} characters.")
             elif self._manifest is not None and name not in self._manifest:
-                self._fault(f"{where} is not in the manifest.")
+                self._fault(f"{where} is not in the manifest, or of another split.")
             names.add(name)
             if len(names) > MAX_VIDEOS:
                 raise InputError(f"{where} is one too many: {MAX_VIDEOS} videos are the most.")
-            yield from self._video(name, where)
+            yield from self._video(name, where, is_first)
         stream.end()
         if not self._has_metadata:
             self._fault(f"{self._path}: {METADATA} is missing.")
         if not names:
             self._fault(f"{self._path} has no video.")
-        for name in self._manifest or ():
+        for name, video in (self._manifest or {}).items():
             if name not in names:
-                self._fault(f"{self._path}: video {quoted(name)} of the manifest is missing.")
+                missing = f"{self._path}: video {quoted(name)} of the manifest is missing"
+                self._fault(f"{missing}, {counted(video.frame_count, 'frame')}.")
 
     def _fault(self, sentence: str) -> None:
         self._report(InputError(sentence))
@@ -111,10 +131,14 @@ class SubmissionScan:
         method, kind, version = values
         if not isinstance(method, str) or not is_name(method):
             self._fault(f"{where}: {METHOD} must be a name, got {_described(method)}.")
+        elif self._for_upload and (problem := method_problem(method)):
+            self._fault(f"{where}: {METHOD} {problem}")
         for key, value, allowed in ((KIND, kind, tuple(PARAMETERS)), (VERSION, version, VERSIONS)):
             if value not in allowed:
                 wanted = " or ".join(allowed)
                 self._fault(f"{where}: {key} must be {wanted}, got {_described(value)}.")
+        if version in VERSIONS and self._n_manifests not in (None, MANIFESTS[version]):
+            self._fault(f"{where}: {manifests_problem(version, self._n_manifests or 0)}")
         if kind not in tuple(PARAMETERS):
             return
         self._about = method, kind, version
@@ -125,7 +149,7 @@ class SubmissionScan:
     def _set_kind(self, kind: str, source: str) -> None:
         self._kind, self._kind_is_from, self.parameters = kind, source, PARAMETERS[kind]
 
-    def _video(self, name: str, where: str) -> Iterator[_Row]:
+    def _video(self, name: str, where: str, is_first: bool) -> Iterator[_Row]:
         stream = self._stream
         if not stream.begins_object():
             self._fault(f"{where} must be an object of frames, got {_described(stream.value())}.")
@@ -144,9 +168,13 @@ class SubmissionScan:
             values = self._numbers(name, key)
             if frame is not None:
                 yield name, frame, values
+        if video is not None and is_first:
+            self.n_there += n_frames
         if video is not None and n_frames < video.frame_count:
             missing = int(np.argmax(came[: video.frame_count] != this))
-            self._fault(f"{where} lacks frame {missing}; the manifest has {_frames(video)}.")
+            others = video.frame_count - n_frames - 1
+            rest = f" and {counted(others, 'other')}" if others else ""
+            self._fault(f"{where} lacks frame {missing}{rest}; the manifest has {_frames(video)}.")
         elif not n_frames:
             self._fault(f"{where} has no frame.")
 
@@ -156,7 +184,9 @@ class SubmissionScan:
 
     def _frame_number(self, name: str, key: str, video: Video | None) -> int | None:
         if not _PLAIN_NUMBER.fullmatch(key):
-            self._fault(f"{self._where(name, key)} is not a plain number such as 0 or 12.")
+            where = self._where(name, key)
+            truth = " This is the truth of a clip." if key.startswith(_TRUTH) else ""
+            self._fault(f"{where} is not a plain number such as 0 or 12.{truth}")
             return None
         # The length comes first: Python converts a limited number of digits only.
         if len(key) > len(str(MAX_FRAMES)) or int(key) >= MAX_FRAMES:
@@ -246,6 +276,39 @@ def is_name(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return bool(text.strip()) and len(text) <= _LONGEST_NAME
+
+
+def method_problem(method: str) -> str:
+    """What the benchmark would say against a method's name; empty if nothing."""
+    if len(method) <= MOST_METHOD and _METHOD_NAME.fullmatch(method):
+        return ""
+    return (
+        f"must be 1 to {MOST_METHOD} of the letters A to Z, digits, _ and -, and not begin with "
+        f"-, got {_described(method)}: the benchmark takes no other."
+    )
+
+
+def file_name_problem(path: Path) -> str:
+    """What the benchmark would say against the name of a submission's file; empty if nothing."""
+    if _FILE_NAME.fullmatch(path.name):
+        return ""
+    return (
+        f"{path}: the name of a submission's file has letters A to Z, digits, _, - and ., begins "
+        "with none of - and ., and ends in .json: the benchmark takes no other. Rename it."
+    )
+
+
+def manifests_problem(version: str, given: int) -> str:
+    """That a version's videos are those of another number of manifests than given."""
+    wanted = counted(MANIFESTS[version], "manifest")
+    advice = (
+        f"give --manifest {MANIFESTS[version]} times, once for each of "
+        f"{' and '.join(VERSIONS[:2])}."
+        if version == VERSIONS[2]
+        else f"a submission to both is version {VERSIONS[2]}."
+    )
+    count = f"{given} is" if given == 1 else f"{given} are"
+    return f"version {version} has the videos of {wanted}, and {count} given: {advice}"
 
 
 def _frames(video: Video) -> str:

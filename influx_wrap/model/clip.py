@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Clip:
     intrinsics  (n, 8) in the order of ``NAMES``, pixel (0, 0) a pixel's centre; rows of NaN
                 where there is no answer
     doubts      why image size and pitch may be those of another camera, a sentence each
+    lens_name, camera_name  of what it was filmed with; None where nobody said
     """
 
     name: str
@@ -47,6 +48,8 @@ class Clip:
     fd_m: FloatArray
     intrinsics: FloatArray
     doubts: tuple[str, ...] = ()
+    lens_name: str | None = None
+    camera_name: str | None = None
 
     def __post_init__(self) -> None:
         n = len(self.frames)
@@ -85,15 +88,12 @@ class Clip:
 
     def rows(self, rows: IntArray | BoolArray) -> Clip:
         """The clip with some of its frames, by index (m,) or where True (n,)."""
-        return Clip(
-            self.name,
-            self.image_size,
-            self.pixel_um,
-            self.frames[rows],
-            self.lfl_mm[rows],
-            self.fd_m[rows],
-            self.intrinsics[rows],
-            self.doubts,
+        return replace(
+            self,
+            frames=self.frames[rows],
+            lfl_mm=self.lfl_mm[rows],
+            fd_m=self.fd_m[rows],
+            intrinsics=self.intrinsics[rows],
         )
 
     def camera(self, row: int) -> Intrinsics:

@@ -38,6 +38,7 @@ class FilmedWith:
     image_size    (width, height) in pixels
     pixel_um      (2,) pitch of the sensor's pixels in x and in y; None if it is not known
     doubts        what the metadata said otherwise, and somebody decided to go on
+    clip          what the clip is called; None if nobody said
     """
 
     lens: str | None
@@ -45,6 +46,7 @@ class FilmedWith:
     image_size: tuple[int, int]
     pixel_um: tuple[float, float] | None = None
     doubts: tuple[str, ...] = ()
+    clip: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.json_stream import MIB
-from influx_wrap.formats.manifest import Video, read_manifest
+from influx_wrap.formats.manifest import Video, read_manifests
 from influx_wrap.formats.submission import MAX_BYTES, blank_bytes, read_submission
 from influx_wrap.formats.submission_scan import quoted
 from influx_wrap.model.predictions import PARAMETERS, Predictions, VideoPredictions
@@ -22,13 +22,9 @@ Reading = Callable[[Path], AbstractContextManager[Progress]]
 """Makes of a file that is about to be read what hears how many bytes more are read."""
 
 
-def videos_of_split(manifest: Path, split: str) -> Mapping[str, Video]:
-    """The manifest's videos of a split, or of ``ALL``; there must be some."""
-    videos = read_manifest(manifest)
-    chosen = {name: video for name, video in videos.items() if split in (ALL, video.split)}
-    if not chosen:
-        raise InputError(f"{manifest} has no video whose split is {split}.")
-    return chosen
+def videos_of_split(manifests: Sequence[Path], split: str) -> Mapping[str, Video]:
+    """The manifests' videos of a split, or of ``ALL``; there must be some, each once."""
+    return read_manifests(manifests, None if split == ALL else split)
 
 
 def make_template(

@@ -14,6 +14,7 @@ import numpy as np
 
 from influx_wrap.compute.progress import Watch
 from influx_wrap.errors import InputError
+from influx_wrap.evaluate.doubts import prediction_doubts
 from influx_wrap.evaluate.groups import lenses, motions
 from influx_wrap.evaluate.picture_size import settle_size
 from influx_wrap.evaluate.points import EvaluationPoints, PointsChoice
@@ -88,6 +89,7 @@ def evaluate_files(
     compared = _points(points, picture.size, known, watch)
     make_folder(out)
     evaluations = []
+    odd: list[str] = []
     for place, predicted in given.items():
         with watch(f"frames of {predicted.method}") as progress:
             scored = evaluate(
@@ -101,12 +103,13 @@ def evaluate_files(
                 jobs=jobs,
                 progress=progress,
             )
+        odd += prediction_doubts(predicted, known, picture.size)
         make_folder(place)
         write_scores(place / SCORES, scored)
         evaluations.append(scored)
     table = _write_report(out, evaluations, intervals)
     scores = [place / SCORES for place in given]
-    notes = (*picture.notes, *_doubts(known))
+    notes = (*picture.notes, *_doubts(known), *odd)
     return Scored(table, (*scores, out / f"{TABLE}.tex", out / PAGE), notes)
 
 

@@ -214,3 +214,42 @@ def test_the_size_that_is_assumed_is_said(tmp_path: Path) -> None:
     done = invoke(answers, "--truth", truth_file(tmp_path), "--out", tmp_path / "out")
     assert done.exit_code == 0
     assert "3424 x 2202 pixels, that is assumed" in done.stderr
+
+
+def test_predictions_of_other_pictures_are_named(tmp_path: Path) -> None:
+    """Scaled pictures, and frames beyond the clip: scored, with a note that says both sizes."""
+    half = CAMERA | {key: CAMERA[key] / 2 for key in ("fx", "fy", "cx", "cy")}
+    answers = submission(tmp_path, "half", a={"0": half, "1": half}, b={"0": half, "7": half})
+    options = ("--truth", truth_file(tmp_path), "--size", "3424x2202", "--out", tmp_path / "out")
+    done = invoke(answers, *options)
+    assert done.exit_code == 0, done.output
+    lines = done.stderr.splitlines()
+    assert "half has 1 prediction of frames that the truth does not have, first of" in lines[0]
+    assert "at 856, 550 px, far from the middle of pictures with the truth's" in lines[1]
+    assert "3424 x 2202 pixels" in lines[1]
+    assert len(lines) == 2
+    # An extrapolated frame is one that the truth has.
+    answers = submission(tmp_path, "whole", a={"0": CAMERA, "2": CAMERA}, b={"0": CAMERA})
+    assert invoke(answers, *options).stderr == ""
+
+
+def test_what_people_take_for_the_truth(tmp_path: Path) -> None:
+    answers = submission(tmp_path, "one", a={"0": CAMERA})
+    write_table(tmp_path / "lut.json", breathing_table("canon17"))
+    (tmp_path / "gt.csv").write_text("frame,lfl_mm\n")
+    out = ("--out", tmp_path / "out")
+    for name, words in (
+        ("one.json", "has predictions, in a submission's form, and not the truth."),
+        ("lut.json", "is no truth of a clip: by its format it is 'influx_wrap table'."),
+        ("gt.csv", "not from annotate's CSV: annotate with --out NAME.json."),
+    ):
+        done = invoke(answers, "--truth", tmp_path / name, *out)
+        assert done.exit_code == 2
+        assert words in done.stderr
+    done = invoke(truth_file(tmp_path), "--truth", truth_file(tmp_path), *out)
+    assert done.exit_code == 2
+    frame = {"intrinsics_gt": CAMERA, "intrinsics_gt_extrapolated": CAMERA, "lens_metadata": LENS}
+    (tmp_path / "gt.json").write_text(json.dumps({"0": frame}))
+    done = invoke(tmp_path / "gt.json", "--truth", truth_file(tmp_path), *out)
+    assert done.exit_code == 2
+    assert "This is the truth of a clip." in done.stderr

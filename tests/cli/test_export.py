@@ -14,6 +14,7 @@ from influx_wrap.formats.lut import write_table
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.model.ground_truth import GroundTruth
 from influx_wrap.model.lens_metadata import LensMetadata
+from tests.cli.conftest import assert_mistake
 from tests.lut.lenses import breathing_table, fitted_table
 
 ENDINGS = {"opentrackio": "jsonl", "ulens": "ulens", "colmap": "txt", "nerfstudio": "json",
@@ -137,3 +138,121 @@ def test_doubts_are_handed_on(tmp_path: Path) -> None:
     result = run("export", clip, "--to", "colmap", "--out", tmp_path / "cameras.txt")
     assert result.exit_code == 0
     assert "annotated although the lens is another." in result.stderr
+
+
+NAMES = {"clip": "A001C003", "lens": "mine", "camera": "small"}
+
+
+def test_another_size(tmp_path: Path) -> None:
+    """Proxies of half the size of a crop; the folder is made."""
+    clip, out = small_clip(tmp_path, filmed_with=RIG), tmp_path / "new" / "folder" / "cameras.txt"
+    options = ("--size", "320x240", "--crop", "640x480+100+50")
+    result = run("export", clip, "--to", "colmap", "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    # fx and fy halve; cx and cy, from the corner, are (640 - 100) / 2 and (360 - 50) / 2.
+    line = "0 OPENCV 320 240 500.0 500.0 270.0 155.0 0.0 0.0 0.0 0.0"
+    assert out.read_text().splitlines()[-1] == line
+    note = "the window 640 x 480 at 100, 50 of the calibrated 1280 x 720, scaled by 0.5."
+    assert note in result.stderr
+    result = run("export", clip, "--to", "colmap", "--out", out, "--size", "720x720", "--crop",
+                 "centre")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert out.read_text().splitlines()[-1].startswith("0 OPENCV 720 720 1000.0 1000.0 360.0 360.0")
+    result = run("export", clip, "--to", "colmap", "--out", out, "--size", "640x480", "--stretch")
+    assert result.exit_code == 0, result.output
+    assert out.read_text().splitlines()[-1].startswith("0 OPENCV 640 480 500.0 666.6666")
+
+
+@pytest.mark.parametrize("to", sorted(EXPORTS))
+def test_every_format_has_a_size(tmp_path: Path, to: str) -> None:
+    for module in {"usd": ("pxr",), "stmap": ("OpenEXR",)}.get(to, ()):
+        pytest.importorskip(module)
+    out = tmp_path / "new" / f"out.{ENDINGS.get(to, 'd')}"
+    clip = small_clip(tmp_path, filmed_with=RIG)
+    result = run("export", clip, "--to", to, "--out", out, "--size", "64x36")
+    assert result.exit_code == 0, result.output
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--size", "640x480"), ("--size", "1281x720"), ("--size", "0x0"), ("--size", "-640x-360"),
+        ("--size", "640"), ("--size", "640x360x2"), ("--size", "nanxnan"), ("--size", "1e9x1e9"),
+        ("--size", "1000000000x1000000000"), ("--size", f"{'9' * 5000}x1"), ("--size", "6٤0x360"),
+        ("--size", "8x4"), ("--size", "640x360", "--crop", "0x0"), ("--crop", "center"),
+        ("--crop", "middle"), ("--crop", "1281x720"), ("--crop", "640x360+700+0"),
+        ("--crop", "640x360+0+361"), ("--crop", "640x360-5+0"), ("--crop", "640x360+nan+0"),
+        ("--crop", "1e9x10"), ("--crop", f"64x36+{'9' * 5000}+0"), ("--crop", "640.5x360"),
+        ("--crop", "640x360+1"), ("--size", "640x360", "--crop", "400x400"), ("--stretch",),
+        ("--stretch", "--size", "1280x721"), ("--clip", " "),
+    ],
+)  # fmt: skip
+def test_sizes_that_cannot_be(tmp_path: Path, options: tuple[str, ...]) -> None:
+    clip, out = small_clip(tmp_path, filmed_with=RIG), tmp_path / "new" / "cameras.txt"
+    assert_mistake(run("export", clip, "--to", "colmap", "--out", out, *options))
+    assert not out.parent.exists()
+
+
+def test_names(tmp_path: Path) -> None:
+    """What the file says, or --clip, or else the file's name."""
+    out = tmp_path / "transforms.json"
+    cases = (({"clip": "A001C003"}, (), "A001C003"), ({}, (), "gt"), ({}, ("--clip", "B"), "B"),
+             ({"clip": "A001C003"}, ("--clip", "B"), "B"))  # fmt: skip
+    for more, options, name in cases:
+        clip = small_clip(tmp_path, filmed_with=RIG | more)
+        result = run("export", clip, "--to", "nerfstudio", "--out", out, *options)
+        assert result.exit_code == 0, result.output
+        data = json.loads(out.read_text())
+        assert {key: data[key] for key in NAMES} == NAMES | {"clip": name}
+    # An assumed camera is not called by its name.
+    write_clip(tmp_path / "old.json", 2)
+    assert run("export", tmp_path / "old.json", "--to", "nerfstudio", "--out", out).exit_code == 0
+    data = json.loads(out.read_text())
+    assert data["clip"] == "old"
+    assert not {"lens", "camera"} & data.keys()
+
+
+def test_annotate_says_which_clip(tmp_path: Path) -> None:
+    write_table(tmp_path / "lut.json", fitted_table("canon17"))
+    (tmp_path / "A001C003.csv").write_text("frame,lfl_mm,fd_m\n0,35,2.4\n")
+    gt, out = tmp_path / "gt.json", tmp_path / "clip.jsonl"
+    done = run("annotate", tmp_path / "A001C003.csv", "--lut", tmp_path / "lut.json", "--out", gt)
+    assert done.exit_code == 0, done.output
+    assert run("export", gt, "--to", "opentrackio", "--out", out).exit_code == 0
+    sample = json.loads(out.read_text())
+    assert sample["tracker"] == {"slate": "A001C003"}
+    assert sample["static"]["lens"] == {"model": "canon17"}
+    assert sample["static"]["camera"]["model"] == "arri-alexa-mini"
+
+
+def test_opentrackio_as_lines_or_as_one_list(tmp_path: Path) -> None:
+    write_clip(tmp_path / "gt.json", 3)
+    texts = {}
+    for name in ("clip.jsonl", "clip.json"):
+        result = run(
+            "export", tmp_path / "gt.json", "--to", "opentrackio", "--out", tmp_path / name
+        )
+        assert result.exit_code == 0, result.output
+        texts[name] = (tmp_path / name).read_text()
+    lines = [json.loads(line) for line in texts["clip.jsonl"].splitlines()]
+    assert [line["timing"]["sequenceNumber"] for line in lines] == [0, 1, 2]
+    assert json.loads(texts["clip.json"]) == lines
+
+
+def test_what_people_take_for_a_clip(tmp_path: Path) -> None:
+    clip = small_clip(tmp_path, filmed_with=RIG)
+    entry = json.loads(clip.read_text())
+    texts = {
+        "videos.json": (json.dumps({"a": entry, "b": entry}), "this is the truth of 2 videos"),
+        "pred.json": ('{"submission_metadata": {}}', "has predictions"),
+        "result.json": ('{"format": "influx_wrap result"}', "by its format it is 'influx_wrap r"),
+        "gt.csv": ("frame,lfl_mm\n", "annotate with --out NAME.json"),
+    }
+    for name, (text, words) in texts.items():
+        (tmp_path / name).write_text(text)
+        result = run("export", tmp_path / name, "--to", "colmap", "--out", tmp_path / "c.txt")
+        assert_mistake(result, words)
+    before = clip.read_text()
+    assert_mistake(run("export", clip, "--to", "colmap", "--out", clip), "would replace")
+    assert clip.read_text() == before

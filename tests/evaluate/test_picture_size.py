@@ -46,6 +46,10 @@ def test_nobody_says() -> None:
 def test_an_assumption_that_cannot_be() -> None:
     with pytest.raises(InputError, match=r"642, 412 px, far .* 3424 x 2202 pixels"):
         settle_size({"a": truth(SMALL)}, None, ASSUMED)
+    for centre in ((855.5, 550.0), (851.0, 560.0), (870.0, 540.0)):
+        # Of half the size, give or take.
+        with pytest.raises(InputError, match=r"3424 x 2202 pixels"):
+            settle_size({"a": truth(centre)}, None, ASSUMED)
     with pytest.raises(InputError, match=r"1712, 1100 px, far .* 1284 x 826 pixels"):
         settle_size({"a": truth(LARGE)}, (1284, 826), ASSUMED)
 

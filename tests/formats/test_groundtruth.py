@@ -163,7 +163,9 @@ def test_nothing_half_written(tmp_path: Path, truth: GroundTruth) -> None:
     assert (tmp_path / "gt.json").read_text() == "before"
 
 
-RIG = FilmedWith("canon17", "mini", (3424, 2202), (8.25, 8.5), ("another lens, by its name",))
+RIG = FilmedWith(
+    "canon17", "mini", (3424, 2202), (8.25, 8.5), ("another lens, by its name",), "A001C003"
+)
 
 
 def test_what_it_was_filmed_with(tmp_path: Path, truth: GroundTruth) -> None:
@@ -187,7 +189,7 @@ def test_what_it_was_filmed_with(tmp_path: Path, truth: GroundTruth) -> None:
         ("image_size", None), ("image_size", [1]), ("image_size", [0, 5]), ("image_size", [1.5, 2]),
         ("image_size", [10**30, 1]), ("image_size", [True, 2]), ("pixel_um", [1]),
         ("pixel_um", [1, -1]), ("pixel_um", ["a", "b"]), ("lens", 7), ("camera", []),
-        ("doubts", "a"),
+        ("doubts", "a"), ("clip", 7), ("clip", ""),
     ],
 )  # fmt: skip
 def test_faults_of_what_it_was_filmed_with(

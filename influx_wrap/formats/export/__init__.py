@@ -1,13 +1,16 @@
 """A clip's intrinsics, or a lens's table, in the files of other programs.
 
 One module per format. Pixel origins, units and the direction of the distortion are converted
-there; ``docs/exports.md`` says what each format can hold. Frames without intrinsics are left
+there; ``docs/exports.md`` says what each format can hold. All carry the names of clip, lens and
+camera. A picture size other than the calibrated one is the clip's (``model.framing``), so that no
+format knows of it. Frames without intrinsics are left
 out (USD: blocked), and ``notes`` says how many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +66,8 @@ def table_as_clip(table: Table, intrinsics: FloatArray | None = None) -> Clip:
         table.lfl_mm,
         table.fd_m,
         table.values if intrinsics is None else intrinsics,
+        lens_name=table.lens,
+        camera_name=table.camera,
     )
 
 
@@ -71,24 +76,27 @@ def read_clip(
     camera: Camera | None,
     assumed: Camera,
     answers: Callable[[Table], FloatArray] | None = None,
+    name: str | None = None,
 ) -> Clip:
     """A clip from its ground-truth JSON; or a table, as if it were one, whose intrinsics (n, 8)
     are what ``answers`` says at its settings.
 
     Both say what camera they are of, which ``camera`` must not contradict. A clip of which
-    nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell.
+    nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell. The clip
+    is called ``name``, or as the file says, or like the file.
     """
-    if read_json(source).values.get("format") == FORMAT:
+    if source.suffix.lower() != ".csv" and read_json(source).values.get("format") == FORMAT:
         table = read_table(source)
         rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
         check_same_camera(source, rig, camera)
-        return table_as_clip(table, None if answers is None else answers(table))
+        clip = table_as_clip(table, None if answers is None else answers(table))
+        return clip if name is None else replace(clip, name=name)
     truth = read_ground_truth(source)
     rig = settle_rig(source, truth, camera, assumed)
     # Of frames that annotate has filled in, the file does not tell the setting.
     told = np.isfinite(truth.metadata.lfl_mm) & ~np.isnan(truth.metadata.fd_m)
     return Clip(
-        source.stem,
+        name or rig.clip or source.stem,
         rig.image_size,
         rig.pixel_um or (camera or assumed).pitch_um,
         truth.metadata.frame,
@@ -96,6 +104,8 @@ def read_clip(
         truth.metadata.fd_m,
         np.where(told[:, None], truth.intrinsics, np.nan),
         rig.doubts,
+        rig.lens,
+        rig.camera,
     )
 
 

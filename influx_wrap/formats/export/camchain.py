@@ -13,7 +13,7 @@ import yaml
 
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export.frames import answered
+from influx_wrap.formats.export.frames import answered, clip_names_text
 from influx_wrap.formats.files import make_folder, write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
@@ -39,8 +39,11 @@ def write_camchain(clip: Clip, path: Path, progress: Progress = no_progress) -> 
 
 
 def camchain(clip: Clip, row: int) -> str:
-    """The YAML text of one frame."""
-    return camchain_text(clip.intrinsics[row], clip.image_size, f"/{clip.name}/image_raw")
+    """The YAML text of one frame, below a comment with the names of clip, lens and camera."""
+    about = clip_names_text(clip)
+    comment = f"# {about}, frame {clip.frames[row]}\n" if about else ""
+    text = camchain_text(clip.intrinsics[row], clip.image_size, f"/{clip.name}/image_raw")
+    return comment + text
 
 
 def camchain_text(intrinsics: FloatArray, image_size: tuple[int, int], topic: str) -> str:

@@ -30,7 +30,8 @@ def settle_rig(
                 "filmed with by --camera."
             )
         doubts = tuple(f"{source} was annotated although {doubt}." for doubt in told.doubts)
-        return replace(told, doubts=doubts)
+        name = told.camera if camera is None else camera.name
+        return replace(told, camera=name, doubts=doubts)
     chosen = camera or assumed
     _check_principal_point(source, truth, chosen)
     sentence = (
@@ -39,7 +40,9 @@ def settle_rig(
         f"{assumed.sensor_height_mm:g} mm. Give --camera."
     )
     doubts = (sentence,) if camera is None else ()
-    return FilmedWith(None, chosen.name, chosen.image_size, chosen.pitch_um, doubts)
+    # A name in an export is one that somebody gave.
+    name = None if camera is None else camera.name
+    return FilmedWith(None, name, chosen.image_size, chosen.pitch_um, doubts)
 
 
 def check_same_camera(source: Path, rig: FilmedWith, camera: Camera | None) -> None:

@@ -12,6 +12,9 @@ from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
+_LONGEST_NAME = 200
+"""Longer ones are cut: OpenCV's files and OpenTrackIO have limits."""
+
 
 def answered(clip: Clip) -> Clip:
     """The clip without the frames that have no intrinsics; there must be others."""
@@ -40,6 +43,27 @@ def sensor_mm(clip: Clip) -> FloatArray:
 def focal_mm(clip: Clip) -> FloatArray:
     """(n,) camera focal lengths."""
     return np.asarray(1e-3 * clip.pixel_um[0] * clip.intrinsics[:, 0])
+
+
+def clip_names(clip: Clip) -> dict[str, str]:
+    """What the clip, its lens and its camera are called, where that is known; each on one line."""
+    given = {"clip": clip.name, "lens": clip.lens_name, "camera": clip.camera_name}
+    if clip.name == clip.lens_name:
+        # A table goes by its lens, and is no clip.
+        del given["clip"]
+    names = {key: _one_line(name or "") for key, name in given.items()}
+    return {key: name for key, name in names.items() if name}
+
+
+def clip_names_text(clip: Clip) -> str:
+    """The same for a comment: ``clip A001, lens canon17, camera arri-alexa-mini``."""
+    return ", ".join(f"{key} {name}" for key, name in clip_names(clip).items())
+
+
+def _one_line(name: str) -> str:
+    """A name for a file of text: without line breaks and what else cannot be printed."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(printable.split())[:_LONGEST_NAME]
 
 
 def missing_sentence(clip: Clip) -> str:

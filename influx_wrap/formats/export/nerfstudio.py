@@ -2,7 +2,7 @@
 
 Camera poses are not ours to know: every ``transform_matrix`` is the identity, to be
 replaced. The pixel origin is the top-left pixel's outer corner. ``file_path`` is
-``images/frame_<six digits>.png``.
+``images/frame_<six digits>.png``. The keys ``clip``, ``lens`` and ``camera`` are ours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.formats.export.frames import answered
+from influx_wrap.formats.export.frames import answered, clip_names
 from influx_wrap.formats.files import write_json
 from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
@@ -45,4 +45,4 @@ def write_nerfstudio(clip: Clip, path: Path) -> None:
         }
         for frame, lfl_mm, fd_m, values in rows
     ]
-    write_json(path, {"camera_model": "OPENCV", "frames": frames})
+    write_json(path, {"camera_model": "OPENCV", **clip_names(clip), "frames": frames})

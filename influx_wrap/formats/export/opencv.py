@@ -13,7 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from influx_wrap.formats.export.frames import answered
+from influx_wrap.formats.export.frames import answered, clip_names
 from influx_wrap.formats.files import write_text
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
@@ -21,9 +21,14 @@ from influx_wrap.model.result import CalibrationResult
 
 
 def write_opencv(clip: Clip, path: Path) -> None:
-    """Write the file; ``frames``, ``lfl_mm`` and ``fd_m`` (infinity is .Inf) are (n, 1)."""
+    """Write the file; ``frames``, ``lfl_mm`` and ``fd_m`` (infinity is .Inf) are (n, 1), ``clip``,
+    ``lens`` and ``camera`` what they are called."""
     clip = answered(clip)
     storage = _storage(clip.image_size)
+    for key, name in clip_names(clip).items():
+        # Text that is in quotes by itself, OpenCV would take for quoted already.
+        text = name.replace("\\", "\\\\").replace('"', '\\"')
+        storage.write(key, f'"{text}"')
     storage.write("frames", clip.frames.astype(np.int32)[:, None])
     storage.write("lfl_mm", clip.lfl_mm[:, None])
     storage.write("fd_m", clip.fd_m[:, None])

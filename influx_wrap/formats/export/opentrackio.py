@@ -1,4 +1,8 @@
-"""OpenTrackIO 1.0.1 (SMPTE RIS OSVP): one JSON sample per frame, one sample per line.
+"""OpenTrackIO 1.0.1 (SMPTE RIS OSVP): one JSON sample per frame.
+
+A file has one sample per line (JSON lines), unless its name ends in ``.json``: then it is one JSON
+list of them. The lens is named in ``static.lens.model``, the camera in ``static.camera.model``, and
+the clip, which has no field of its own, in ``tracker.slate``.
 
 Lengths are in millimetres on the sensor, its middle the origin, x to the right and y down. A
 point (x, y) of the undistorted picture, F times (a, b), is distorted to
@@ -17,7 +21,7 @@ import math
 import uuid
 from pathlib import Path
 
-from influx_wrap.formats.export.frames import answered, focal_mm, sensor_mm
+from influx_wrap.formats.export.frames import answered, clip_names, focal_mm, sensor_mm
 from influx_wrap.formats.files import write_text
 from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.clip import Clip
@@ -28,16 +32,22 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "influx_wrap")
 
 
 def write_opentrackio(clip: Clip, path: Path) -> None:
-    """Write the samples as JSON lines; ``lens.custom`` is [LFL in mm]."""
+    """Write the samples, one a line; ``lens.custom`` is [LFL in mm]."""
     clip = answered(clip)
     lines = [json.dumps(sample, allow_nan=False) for sample in samples(clip)]
-    write_text(path, "\n".join(lines) + "\n")
+    if path.suffix.lower() == ".json":
+        write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
+    else:
+        write_text(path, "\n".join(lines) + "\n")
 
 
 def samples(clip: Clip) -> list[dict[str, object]]:
     """One sample per frame of a clip in which all frames have intrinsics."""
     width, height = clip.image_size
     source = uuid.uuid5(_NAMESPACE, clip.name)
+    names = clip_names(clip)
+    static = {part: {"model": names[part]} if part in names else {} for part in ("camera", "lens")}
+    tracker = {"tracker": {"slate": names["clip"]}} if "clip" in names else {}
     rows = zip(
         clip.frames.tolist(),
         clip.lfl_mm.tolist(),
@@ -71,7 +81,7 @@ def samples(clip: Clip) -> list[dict[str, object]]:
         result.append(
             {
                 "protocol": PROTOCOL,
-                "sampleId": uuid.uuid5(source, str(frame)).urn,
+                "sampleId": uuid.uuid5(source, f"{frame} {width}x{height}").urn,
                 "sourceId": source.urn,
                 "sourceNumber": 0,
                 "timing": {"mode": "external", "sequenceNumber": frame},
@@ -79,8 +89,11 @@ def samples(clip: Clip) -> list[dict[str, object]]:
                     "camera": {
                         "activeSensorPhysicalDimensions": {"width": width_mm, "height": height_mm},
                         "activeSensorResolution": {"width": width, "height": height},
-                    }
+                        **static["camera"],
+                    },
+                    **({"lens": static["lens"]} if static["lens"] else {}),
                 },
+                **tracker,
                 "lens": lens,
             }
         )

@@ -9,7 +9,7 @@ belongs to a pixel, beyond the fold of the distortion, both are -1: outside the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export.frames import answered, extra
+from influx_wrap.formats.export.frames import answered, clip_names, extra
 from influx_wrap.formats.files import make_folder, writing
 from influx_wrap.formats.pixel_origin import CORNER_PX
 from influx_wrap.model.arrays import FloatArray
@@ -26,6 +26,8 @@ from influx_wrap.model.clip import Clip
 from influx_wrap.model.intrinsics import Intrinsics, pixel_rays, project
 
 NOWHERE = -1.0
+_ATTRIBUTES = {"clip": "reelName", "lens": "lensModel", "camera": "cameraModel"}
+"""OpenEXR's standard attributes for the names."""
 _BAND_PIXELS = 1 << 18
 """Pixels computed at a time, to bound the memory."""
 
@@ -42,6 +44,7 @@ def write_stmap(clip: Clip, path: Path, progress: Progress = no_progress) -> Non
     exr = extra("OpenEXR", "OpenEXR", path)
     make_folder(path)
     maps: dict[str, Map] = {}
+    names = {_ATTRIBUTES[key]: name for key, name in clip_names(clip).items()}
     for row, frame in enumerate(clip.frames.tolist()):
         if row == 0 or not np.array_equal(clip.intrinsics[row], clip.intrinsics[row - 1]):
             camera = clip.camera(row)
@@ -50,12 +53,12 @@ def write_stmap(clip: Clip, path: Path, progress: Progress = no_progress) -> Non
                 "distort": distort_map(camera, clip.image_size),
             }
         for kind, values in maps.items():
-            _write_exr(exr, path / f"{kind}.{frame:06d}.exr", values)
+            _write_exr(exr, path / f"{kind}.{frame:06d}.exr", values, names)
         progress(row + 1, len(clip.frames))
 
 
-def _write_exr(exr: ModuleType, path: Path, values: Map) -> None:
-    header = {"compression": exr.ZIP_COMPRESSION, "type": exr.scanlineimage}
+def _write_exr(exr: ModuleType, path: Path, values: Map, names: Mapping[str, str]) -> None:
+    header = {"compression": exr.ZIP_COMPRESSION, "type": exr.scanlineimage, **names}
     channels = {name: values[..., i].copy() for i, name in enumerate("RG")}
     with writing(path) as file:
         try:

@@ -4,7 +4,8 @@ The focus encoder reads the focus distance in metres, the zoom encoder the lens 
 in millimetres. Everything else is a share of the picture's width or height, from its
 top-left corner. Unreal interpolates between rows in its own way; at a row it has the
 intrinsics themselves. A lens file holds settings, not frames: those of a clip are written
-once each. The nodal offset, which nobody measured, is none.
+once each. The nodal offset, which nobody measured, is none. Camera and clip are named in the
+user's metadata.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.export.frames import answered
+from influx_wrap.formats.export.frames import answered, clip_names
 from influx_wrap.formats.files import write_json
 from influx_wrap.formats.pixel_origin import to_corner
 from influx_wrap.model.arrays import FloatArray
@@ -41,6 +42,7 @@ def write_ulens(clip: Clip, path: Path) -> None:
         "DistortionTable": ("K1, K2, K3, P1, P2", (k1, k2, none, p1, p2)),
     }
     distances = np.unique(clip.fd_m)
+    names = clip_names(clip)
     write_json(
         path,
         {
@@ -49,14 +51,16 @@ def write_ulens(clip: Clip, path: Path) -> None:
                 "version": "0.0.0",
                 "lensInfo": {
                     "serialNumber": "",
-                    "modelName": clip.name,
+                    "modelName": names.get("lens", clip.name),
                     "distortionModel": MODEL,
                 },
                 "name": clip.name,
                 "nodalOffsetCoordinateSystem": "OpenCV",
                 "fxFyUnits": "Normalized",
                 "cxCyUnits": "Normalized",
-                "userMetadata": [],
+                "userMetadata": [
+                    {"name": key, "value": names[key]} for key in ("camera", "clip") if key in names
+                ],
             },
             "sensorDimensions": {
                 "width": 1e-3 * clip.pixel_um[0] * width,

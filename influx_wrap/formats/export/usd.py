@@ -3,7 +3,8 @@
 The stage is in centimetres, so that lengths on the sensor, in tenths of a unit, are
 millimetres. USD cameras are pinholes in 32-bit floats: the distortion, and the exact
 numbers, are in attributes of ours, ``influx:fx`` ... ``influx:p2`` (double, pixel (0, 0) the
-top-left pixel's centre), which other programs ignore. The camera stands at the origin.
+top-left pixel's centre), which other programs ignore, as they do the names
+``influx:clip``, ``influx:lens`` and ``influx:camera``. The camera stands at the origin.
 A frame without intrinsics, or a focus distance of infinity, is blocked: it has no value, and
 none is interpolated into it.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from influx_wrap.formats.export.frames import (
     answered,
+    clip_names,
     extra,
     focal_mm,
     missing_sentence,
@@ -47,6 +49,10 @@ def write_usd(clip: Clip, path: Path) -> None:
     stage.SetDefaultPrim(camera.GetPrim())
     camera.GetPrim().SetDocumentation(note)
 
+    for key, text in clip_names(clip).items():
+        camera.GetPrim().CreateAttribute(
+            f"influx:{key}", Sdf.ValueTypeNames.String, True, Sdf.VariabilityUniform
+        ).Set(text)
     width, height = clip.image_size
     values = to_corner(clip.intrinsics)
     sensor = sensor_mm(clip)

@@ -168,7 +168,8 @@ def shoot_clip(
     shoot_video(clip, video, clip.codec, processes, adding(progress, clip.n_frames))
     write_lens_metadata(folder / METADATA, clip.metadata)
     everywhere = np.ones(clip.n_frames, dtype=bool)
-    filmed_with = FilmedWith(None, clip.camera.name, clip.camera.image_size, clip.camera.pitch_um)
+    camera = clip.camera
+    filmed_with = FilmedWith(None, camera.name, camera.image_size, camera.pitch_um, clip=name)
     truth = GroundTruth(clip.metadata, clip.intrinsics, everywhere, filmed_with=filmed_with)
     write_ground_truth(folder / GROUND_TRUTH, truth)
     write_json(folder / VALIDATION_TRUTH, {name: read_json(folder / GROUND_TRUTH).values})
