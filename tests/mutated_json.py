@@ -1,6 +1,7 @@
 """JSON and CSV files as people and programs spoil them: seeded changes of a whole file."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,13 +18,15 @@ TOKENS = (
 CELLS = (
     "nan", "NaN", "inf", "-inf", "0", "-1", "-0.0", "1e-320", "1e308", "1" + "0" * 29,
     "9" * 400, "7" * 5000, "", " ", "--", "12mm", "1,5", "true", '"', "'", "\0", "板", "\ufeff",
-    "\t", "Meter", "Foot", "parsec", "ARRI SP40 T1.8", "1_000", "٣",
+    "\t", "Meter", "Foot", "parsec", "ARRI SP40 T1.8", "1_000", "٣", "5' 10\"", "∞", "-1 m",
+    "65535/65535", "1/0", "3F000000", "64/40/40", "7F C0 00 00", "FF" * 700, "1e9 ft", "1" * 18,
+    "00:00:00:00", "23:59:59;29", "1" * 15, "Frame 0 Metadata",
 )  # fmt: skip
 _MARK = "\ue000"
 
 
-def mutated_json(values: dict[str, Any], n: int, seed: int) -> Iterator[bytes]:
-    """``n`` files, each made from an object by one to three changes."""
+def mutated_json(values: Any, n: int, seed: int) -> Iterator[bytes]:
+    """``n`` files, each made from an object or a list by one to three changes."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         text = json.dumps(values)
@@ -50,6 +53,32 @@ def mutated_lines(text: str, separator: str, n: int, seed: int) -> Iterator[byte
             else:
                 row.insert(at, CELLS[rng.integers(len(CELLS))])
         yield _encoded("\n".join(map(separator.join, lines)), rng)
+
+
+def mutated_text(text: str, n: int, seed: int) -> Iterator[bytes]:
+    """``n`` files, each made from lines of words, numbers and marks by one to three changes."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        lines = text.splitlines()
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(lines)))
+            kind = rng.choice(["word", "word", "word", "drop", "twice", "swap", "cut"])
+            if kind == "word":
+                words = list(re.finditer(r"[\w.]+", lines[at]))
+                if words:
+                    word = words[rng.integers(len(words))]
+                    cell = CELLS[rng.integers(len(CELLS))]
+                    lines[at] = lines[at][: word.start()] + cell + lines[at][word.end() :]
+            elif kind == "drop" and len(lines) > 1:
+                del lines[at]
+            elif kind == "twice":
+                lines.insert(int(rng.integers(len(lines))), lines[at])
+            elif kind == "swap":
+                other = int(rng.integers(len(lines)))
+                lines[at], lines[other] = lines[other], lines[at]
+            elif kind == "cut":
+                lines[at] = lines[at][: int(rng.integers(len(lines[at]) + 1))]
+        yield _encoded("\n".join(lines), rng)
 
 
 def _changed(text: str, rng: np.random.Generator) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from influx_wrap.annotate.clip import AnnotatedClip
-from influx_wrap.annotate.files import annotate
+from influx_wrap.annotate.delay import MOST_DELAY
+from influx_wrap.annotate.files import annotate, length_of
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 from influx_wrap.cli.options import PATH, catalogue_option, choice_option, weighing_option
@@ -18,15 +20,28 @@ from influx_wrap.cli.progress import watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
+from influx_wrap.formats.lens_metadata import FORMATS
 from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.schemes import DEFAULT, SCHEMES
 from influx_wrap.model.words import counted, size_text
+from influx_wrap.observe.sources import open_frames
 
 MOST_LISTED = 20
 """Faults of a kind that are listed before the rest is only counted."""
 MOST_FILLED = 1000
 LEAST_PREVIEW_PX = 160
 """Text of a narrower preview cannot be read."""
+
+
+def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the table of formats, if it is wanted, and end."""
+    if not wanted or context.resilient_parsing:
+        return
+    table = Table("of", "file", "tells", box=None, pad_edge=False)
+    for kind in FORMATS:
+        table.add_row(kind.name, escape(kind.file), escape(kind.tells))
+    answers().print(table)
+    context.exit()
 
 
 @click.command("annotate")
@@ -55,7 +70,18 @@ LEAST_PREVIEW_PX = 160
     is_flag=True,
     help="Go on although the metadata are of another lens, camera or size; the output says so.",
 )
-@click.option("--video", type=PATH, help="The clip, for --preview.")
+@click.option(
+    "--delay",
+    "delay_frames",
+    type=click.FloatRange(-MOST_DELAY, MOST_DELAY),
+    default=0,
+    show_default="none",
+    metavar="FRAMES",
+    help="The metadata lag by so many frames behind the pictures; 1.5 lies between two frames.",
+)
+@click.option(
+    "--video", type=PATH, help="The clip: its length and rate are compared; for --preview."
+)
 @click.option(
     "--preview",
     type=PATH,
@@ -68,6 +94,14 @@ LEAST_PREVIEW_PX = 160
     metavar="PX",
     help="Width of the preview, which is never larger than the clip.",
 )
+@click.option(
+    "--list-formats",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_formats,
+    help="List the files that METADATA may be, and exit.",
+)
 @catalogue_option
 def command(
     catalogue: Path | None,
@@ -79,18 +113,21 @@ def command(
     by_covariance: bool | None,
     fill_gaps: int,
     any_lens: bool,
+    delay_frames: float,
     video: Path | None,
     preview: Path | None,
     preview_width: int | None,
 ) -> None:
     """Intrinsics of every frame of a clip from its lens METADATA.
 
-    METADATA is what the ARRI Reference Tool (art-cmd export, JSON) or ARRI Meta Extract (CSV)
-    has written, InFlux's per_frame_metadata.json, or a CSV file with the columns
-    frame,lfl_mm,fd_m. Frames beyond the table in focus distance are extrapolated and marked so;
-    frames with a focal length outside the table, or without metadata, are null. Gaps, dropouts
-    and impossible jumps of the metadata are reported, and mended only by --fill-gaps. Metadata
-    that name another lens or camera than the table, or another size of the pictures, are refused.
+    METADATA is what the tools of ARRI, Sony, RED, Canon or Blackmagic write, OpenTrackIO samples
+    (a file or a folder), what exiftool -j tells of photographs, InFlux's per_frame_metadata.json,
+    or a table with the columns frame,lfl_mm,fd_m; --list-formats lists them all.
+
+    Frames beyond the table in focus distance are extrapolated and marked so; frames with a focal
+    length outside the table, or without metadata, are null. Gaps, dropouts and impossible jumps of
+    the metadata are reported, and mended only by --fill-gaps. Metadata that name another lens or
+    camera than the table, or another size of the pictures, are refused.
 
     --preview writes the clip's video with the numbers of every frame, and with a grid that is
     straight in an undistorted picture: straight edges of the scene must bend as its lines do.
@@ -98,14 +135,13 @@ def command(
     \b
     Example:
       influx-calib annotate clip.json --lut lut.json --out gt.json
-      influx-calib annotate clip.csv --lut lut.json --out gt.csv --fill-gaps 3
+      influx-calib annotate clip.csv --lut lut.json --out gt.csv --fill-gaps 3 --delay 2
       influx-calib annotate clip.csv --lut lut.json --out gt.json --video clip.mov --preview p.mp4
     """
     _check_paths((metadata, lut, video), out, preview)
     if preview is None:
-        for option, value in (("--video", video), ("--preview-width", preview_width)):
-            if value is not None:
-                raise InputError(f"{option} is for --preview only: give both or leave it out.")
+        if preview_width is not None:
+            raise InputError("--preview-width is for --preview only: give both or leave it out.")
     elif video is None:
         raise InputError("--preview needs the clip to draw on: give it by --video.")
     as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
@@ -116,15 +152,20 @@ def command(
         if preview is not None and video is not None:
             width_px = preview_width or MOST_WIDTH_PX
             planned = plan_preview(video, preview, table.image_size, width_px)
+        source = planned.source if planned is not None else None
+        if source is None and video is not None:
+            source = open_frames(video)
         clip = annotate(
             metadata,
             table,
             scheme=scheme,
             by_covariance=by_covariance,
             fill_gaps=fill_gaps,
+            delay_frames=delay_frames,
             with_sigma=as_csv or planned is not None,
             any_lens=any_lens,
             catalogue=catalogue,
+            pictures=None if source is None else length_of(source),
         )
         clip.write(out, as_csv=as_csv)
     for text in clip.notes:

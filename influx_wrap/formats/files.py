@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -293,7 +294,11 @@ def read_json(path: Path) -> Record:
 
 def parse_json(path: Path) -> object:
     """Whatever a JSON file holds."""
-    text = read_text(path)
+    return as_json(path, read_text(path))
+
+
+def as_json(path: Path, text: str) -> object:
+    """Whatever the text of a JSON file holds."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -303,6 +308,12 @@ def parse_json(path: Path) -> object:
     except ValueError:
         # Python refuses to read whole numbers of more than 4300 digits.
         raise InputError(f"{path}: a number in it has thousands of digits.") from None
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Sorts frame2 before frame10."""
+    parts = re.findall(r"\d+|\D+", name.lower())
+    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], name
 
 
 def dump_yaml(values: Mapping[str, object]) -> str:

@@ -1,7 +1,8 @@
 """What the lens reported with every frame of a clip, from whichever file tells it.
 
-``read_metadata`` recognises by their content
-- the ARRI Reference Tool's JSON and ARRI Meta Extract's CSV (``arri``),
+``read_metadata`` recognises by their content the formats of ``FORMATS``: the cameras' own
+(``arri``, ``sony``, ``camera_tables``, ``blackmagic``), OpenTrackIO (``opentrackio_samples``),
+what exiftool says (``exiftool``), any table whose columns name LFL and FD with their units, and
 - the InFlux release's ``per_frame_metadata.json``: ``{"frames": {"<id>": {"focal_length_mm",
   "focus_distance_m"}}}``, beside which other keys may stand,
 - our own CSV file with the header ``frame,lfl_mm,fd_m`` and one line per frame. Frames are
@@ -14,16 +15,37 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats import arri
-from influx_wrap.formats.files import Record, read_json, read_text, reading, write_text
+from influx_wrap.formats.blackmagic import is_blackmagic, read_blackmagic
+from influx_wrap.formats.camera_tables import read_frames_table
+from influx_wrap.formats.exiftool import is_exiftool, read_exiftool
+from influx_wrap.formats.files import Record, as_json, read_json, read_text, reading, write_text
+from influx_wrap.formats.lens_table import read_metadata_table
+from influx_wrap.formats.lens_text import (
+    INCH_M,
+    NOT_TOLD,
+    make_rig,
+    quoted_text,
+    read_any_text,
+    short_text,
+)
+from influx_wrap.formats.opentrackio_samples import (
+    is_sample,
+    read_sample_folder,
+    read_samples,
+    sample_lines,
+)
+from influx_wrap.formats.sony import check_has_lens, is_sony_xml, read_sony_xml
 from influx_wrap.model.lens_metadata import LensMetadata as LensMetadata
+from influx_wrap.model.lens_metadata import ReportedClip
 from influx_wrap.model.rig import ReportedRig
+from influx_wrap.model.words import counted
 
 COLUMNS = ("frame", "lfl_mm", "fd_m")
 LFL_KEY, FD_KEY = "focal_length_mm", "focus_distance_m"
@@ -31,33 +53,71 @@ INFLUX_SETS = {
     "clipBasedMetadataSets": "clipMetadata",
     "descriptiveMetadataSets": "descriptiveMetadata",
 }
-MINUS_ONE_M = (-1.0, -1e-3, -1e-3 * arri.INCH_M)
+MINUS_ONE_M = (-1.0, -1e-3, -1e-3 * INCH_M)
 """The camera's -1 for infinity after it was taken for metres, millimetres or thousandths of an
 inch: all are found in files that were converted without a thought of it."""
 
 
-def read_metadata(path: Path) -> LensMetadata:
-    """LFL and FD of all frames that a file lists; NaN where the lens told nothing."""
-    if _is_json(path):
-        file = read_json(path)
-        if arri.FRAMES in file.values:
-            return arri.art_metadata(file)
-        if "frames" in file.values:
-            return _influx_metadata(file)
+@dataclass(frozen=True)
+class MetadataFormat:
+    """A kind of file that ``read_metadata`` reads, for people: what it is and what it tells."""
+
+    name: str
+    file: str
+    tells: str
+
+
+FORMATS = (
+    MetadataFormat("ARRI", "art-cmd export: JSON", "LFL, FD, lens, camera, size"),
+    MetadataFormat("ARRI", "Meta Extract: CSV with tabs", "LFL, FD, lens, camera, size, encoders"),
+    MetadataFormat(
+        "Sony", "CSV per frame, XML beside it", "LFL, FD, lens, camera; XML: size, length"
+    ),
+    MetadataFormat("Sony", "XML alone", "setting of the first frame, if the lens talks"),
+    MetadataFormat("RED", "REDline --printMeta 5: CSV", "LFL, FD, Cooke /i packets"),
+    MetadataFormat(
+        "RED", "REDline --printMeta 3: CSV", "first frame; beside it: lens, camera, size"
+    ),
+    MetadataFormat("Canon", "..._Frames.csv", "LFL; FD only if the file has a distance"),
+    MetadataFormat("Blackmagic", "text of the RAW SDK", "LFL, FD, lens, camera, size"),
+    MetadataFormat("OpenTrackIO", "JSON, lines or a folder", "LFL, FD, lens, camera, size"),
+    MetadataFormat("exiftool", "-j of photographs", "LFL, FD, lens, camera, size"),
+    MetadataFormat("exiftool", "-j -ee -G3 of a video", "LFL, FD of every sample"),
+    MetadataFormat("InFlux", "per_frame_metadata.json", "LFL, FD, lens, camera, size"),
+    MetadataFormat("tables", "any with tabs, commas, semicolons", "columns named with their units"),
+    MetadataFormat("our own", "CSV: frame,lfl_mm,fd_m", "LFL, FD"),
+)
+
+
+def read_metadata(path: Path, clip: ReportedClip | None = None) -> LensMetadata:
+    """LFL and FD of all frames that a file lists; NaN where the lens told nothing.
+
+    ``clip`` is how long the clip's pictures are, if they are at hand, which decides between the
+    lines of a table and its timecodes.
+    """
+    if path.is_dir():
+        return _with_length(read_sample_folder(path))
+    text = read_any_text(path)
+    start = text.lstrip()[:1]
+    if start in ("{", "["):
+        return _with_length(_json_metadata(path, text))
+    if is_sony_xml(text):
+        return _with_length(check_has_lens(path, read_sony_xml(path, text)))
+    lines = text.splitlines()
+    if lines and _is_header(lines[0]):
+        return _csv_metadata(path, lines, with_missing=True)
+    if is_blackmagic(text):
+        return _with_length(read_blackmagic(path, text))
+    table = read_metadata_table(str(path), text, arri.is_meta_extract)
+    found = read_frames_table(path, text, clip) if table is None else None
+    if table is not None:
+        found = arri.meta_extract_metadata(table, clip)
+    if found is None:
         raise InputError(
-            f"{path} is JSON, but neither of the ARRI Reference Tool ({arri.FRAMES}) nor InFlux's "
-            "per-frame metadata (frames)."
+            f"{path} is no lens metadata known here. influx-calib annotate --list-formats lists "
+            f"what is; anybody's table will do with the header {','.join(COLUMNS)}."
         )
-    lines = read_text(path).splitlines()
-    if lines and arri.is_meta_extract(lines[0]):
-        return arri.meta_extract_metadata(path, lines)
-    if not lines or not _is_header(lines[0]):
-        raise InputError(
-            f"{path} is no lens metadata known here: give the ARRI Reference Tool's JSON, ARRI "
-            "Meta Extract's CSV, InFlux's per_frame_metadata.json, or a CSV file with the header "
-            f"{','.join(COLUMNS)}."
-        )
-    return _csv_metadata(path, lines, with_missing=True)
+    return _with_length(found)
 
 
 def read_reported_rig(path: Path) -> ReportedRig:
@@ -83,10 +143,48 @@ def write_lens_metadata(path: Path, metadata: LensMetadata) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
+def _json_metadata(path: Path, text: str) -> LensMetadata:
+    """What a JSON file tells, or one with a JSON object per line."""
+    lines = sample_lines(path, text) if text.lstrip().startswith("{") else None
+    value = as_json(path, text) if lines is None else None
+    if lines is not None:
+        return read_samples(path, lines)
+    if is_sample(value):
+        return read_samples(path, [(str(path), value)])
+    if isinstance(value, list) and is_exiftool(value):
+        return read_exiftool(path, value)
+    if isinstance(value, list) and value and all(map(is_sample, value)):
+        return read_samples(path, [(f"{path}: [{k}]", one) for k, one in enumerate(value)])
+    if isinstance(value, dict):
+        file = Record(str(path), value)
+        if arri.FRAMES in value:
+            return arri.art_metadata(file)
+        if "frames" in value:
+            return _influx_metadata(file)
+    raise InputError(
+        f"{path} is JSON, but neither of the ARRI Reference Tool ({arri.FRAMES}) nor InFlux's "
+        "per-frame metadata (frames), nor OpenTrackIO, nor of exiftool -j."
+    )
+
+
+def _with_length(metadata: LensMetadata) -> LensMetadata:
+    """With a note if the clip has more frames, or fewer, than the file lists by its own account."""
+    stated, listed = metadata.clip.n_frames, int(metadata.frame[-1]) + 1
+    if stated is None or stated == listed or len(metadata.frame) == 1:
+        return metadata
+    said = (
+        f"The clip has {counted(stated, 'frame')} by its metadata, which list "
+        f"{counted(listed, 'frame')}: is the file of another take, or not complete?"
+    )
+    return replace(metadata, notes=(*metadata.notes, said))
+
+
 def frame_number(where: str, text: str) -> int:
     """The number of a frame, counted from 0, from its text."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise InputError(f"{where}: frame {text!r} is not a number of a frame, counted from 0.")
+        raise InputError(
+            f"{where}: frame {quoted_text(text)} is not a number of a frame, counted from 0."
+        )
     return int(text)
 
 
@@ -138,7 +236,7 @@ def _influx_rig(file: Record) -> ReportedRig:
     """What was kept of ARRI's sets, and the name that the authors gave the lens."""
     sets = {ours: file.values.get(theirs) for ours, theirs in INFLUX_SETS.items()}
     rig = arri.art_rig(Record(file.where, sets))
-    named = arri.make_rig([file.values.get("lens"), *rig.lens_models], [], [])
+    named = make_rig([file.values.get("lens"), *rig.lens_models], [], [])
     return replace(rig, lens_models=named.lens_models)
 
 
@@ -170,11 +268,11 @@ def _csv_metadata(path: Path, lines: Sequence[str], *, with_missing: bool) -> Le
         if frame in rows:
             raise InputError(f"{where}: frame {frame} has had a line already.")
         lfl_mm, fd_m = (
-            math.nan if with_missing and text in arri.NOT_TOLD else _positive(where, name, text)
+            math.nan if with_missing and text in NOT_TOLD else _positive(where, name, text)
             for name, text in zip(COLUMNS[1:], values[1:], strict=True)
         )
         if math.isinf(lfl_mm):
-            raise InputError(f"{where}: lfl_mm must be finite, got {values[1]}.")
+            raise InputError(f"{where}: lfl_mm must be finite, got {short_text(values[1])}.")
         rows[frame] = lfl_mm, fd_m
     if not rows:
         raise InputError(f"{path} has no frame: it needs a line {','.join(COLUMNS)} for each.")
@@ -185,8 +283,10 @@ def _positive(where: str, name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        problem = f"{name} is missing." if not text else f"{name} {text!r} is not a number."
+        problem = (
+            f"{name} is missing." if not text else f"{name} {quoted_text(text)} is not a number."
+        )
         raise InputError(f"{where}: {problem}") from None
     if not value > 0:
-        raise InputError(f"{where}: {name} must be above 0, got {text}.")
+        raise InputError(f"{where}: {name} must be above 0, got {short_text(text)}.")
     return value

@@ -16,11 +16,18 @@ from influx_wrap.model.words import size_text
 @dataclass(frozen=True)
 class ReportedRig:
     """What a clip's metadata call lens and camera, and the sizes of its pictures; each value
-    once, and nothing where the metadata do not say."""
+    once, and nothing where the metadata do not say. ``aliases`` are groups of names of the same
+    lens or camera, of which one stands among the models."""
 
     lens_models: tuple[str, ...] = ()
     camera_models: tuple[str, ...] = ()
     image_sizes: tuple[tuple[int, int], ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+
+    def names_of(self, model: str) -> tuple[str, ...]:
+        """A model's name, and all others that it goes by."""
+        groups = [group for group in self.aliases if model in group]
+        return tuple(dict.fromkeys((model, *(name for group in groups for name in group))))
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,11 @@ class DeviceName:
     name: str
     metadata_model: str | None = None
 
-    def is_called(self, reported: str) -> bool | None:
-        """Whether metadata that say ``reported`` mean this one; None if there is no telling."""
-        if _letters(reported) in (_letters(self.name), _letters(self.metadata_model or "")):
+    def is_called(self, *reported: str) -> bool | None:
+        """Whether metadata that say one of ``reported`` mean this one; None if there is no
+        telling."""
+        own = {_letters(self.name), _letters(self.metadata_model or "")}
+        if any(_letters(name) in own for name in reported):
             return True
         return None if self.metadata_model is None else False
 
@@ -84,7 +93,7 @@ def compare_rig(
     devices = (("lens", lens, reported.lens_models), ("camera", camera, reported.camera_models))
     for kind, device, models in devices:
         for model in models:
-            is_it = device.is_called(model)
+            is_it = device.is_called(*reported.names_of(model))
             if is_it is False:
                 contradictions.append(
                     f"the {kind} is {model!r} by the metadata, {device} by {owner}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import natural_key, reading
 from influx_wrap.formats.picture_header import picture_size
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
@@ -47,7 +46,7 @@ class Stills(FrameSource):
         self.colour = colour
         self.unread = unread
         self.n_frames = len(files)
-        self._files = sorted(files, key=_natural_key)
+        self._files = sorted(files, key=lambda file: natural_key(file.name))
         sizes = [size for size in map(picture_size, self._files) if size is not None]
         if sizes:
             self.image_size = Counter(sizes).most_common(1)[0][0]
@@ -140,12 +139,6 @@ def _read_ahead(read: Callable[[int], T], indices: range) -> Iterator[tuple[int,
             yield index, picture
     finally:
         threads.shutdown(cancel_futures=True)
-
-
-def _natural_key(path: Path) -> tuple[list[tuple[int, str]], str]:
-    """Sorts frame2 before frame10."""
-    parts = re.findall(r"\d+|\D+", path.name.lower())
-    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
 
 
 def _is_whole(data: bytes) -> bool:

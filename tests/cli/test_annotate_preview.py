@@ -237,7 +237,6 @@ def test_mistakes(invoke: Invoke, tmp_path: Path, lut: Path) -> None:
         assert not preview.exists()
 
     refused("--preview", preview, words="--preview needs the clip to draw on")
-    refused("--video", video, words="--video is for --preview only")
     refused("--preview-width", 640, words="--preview-width is for --preview only")
     both = ("--video", video, "--preview")
     refused(*both, video, words="would replace what is read")

@@ -201,3 +201,39 @@ def test_lens_camera_and_size_of_meta_extract(tmp_path: Path) -> None:
     assert read_metadata(path).rig == ReportedRig(lenses, ("Alexa LF Plus W",), ((1920, 1080),))
     path.write_text("\n".join("\t".join(row[4:]) for row in (columns, *rows)))
     assert read_metadata(path).rig == ReportedRig()
+
+
+def test_encoders_of_the_reference_tool(tmp_path: Path) -> None:
+    """A lens with a scale, no motor, and a distance in inches that is another one in frame 1."""
+    states = [
+        lens_state(
+            lensFocalLength=17000,
+            lensFocusDistanceMetric=fd,
+            lensFocusDistanceImperial=inches,
+            lensScaleRawEncoderValueFocus=777 + fd,
+            lensMotorRawEncoderValueFocus=0,
+            lensScaleRawEncoderValueFl=None,
+        )
+        for fd, inches in ((2540, 100_000), (1270, 60_000), (-1, -1))
+    ]
+    frames = [{"frameId": k, "frameBasedMetadataSets": state} for k, state in enumerate(states)]
+    inches, counts = read_metadata(write(tmp_path, frames)).channels
+    np.testing.assert_allclose(inches.values, [2.54, 1.524, math.inf])
+    assert (inches.used, inches.name) == ("lensFocusDistanceMetric", "lensFocusDistanceImperial")
+    assert counts.name == "lensScaleRawEncoderValueFocus"
+    assert counts.values.tolist() == [3317, 2047, 776]
+    assert counts.is_counts
+    same = read_metadata(write(tmp_path, frames[::2])).channels
+    assert [channel.name for channel in same] == ["lensScaleRawEncoderValueFocus"]
+
+
+def test_encoders_of_meta_extract(tmp_path: Path) -> None:
+    header = "\t".join(("Index", "Lens Focal Length", "Lens Focus Distance", "Lens Distance Unit",
+                        "RawEncoderFocus RawLds", "RawEncoderFocal RawLds"))  # fmt: skip
+    rows = ["0\t40\t4.8\tMeter\t777\t--", "1\t40\t4.9\tMeter\t790\t--", "4\t40\t5\tMeter\t--\t--"]
+    (tmp_path / "clip.csv").write_text("\n".join([header, *rows]))
+    found = read_metadata(tmp_path / "clip.csv")
+    assert found.frame.tolist() == [0, 1, 4]
+    (counts,) = found.channels
+    np.testing.assert_array_equal(counts.values, [777, 790, math.nan])
+    assert (counts.quantity, counts.name) == ("FD", "RawEncoderFocus RawLds")

@@ -31,6 +31,7 @@ from influx_wrap.model.intrinsics import NAMES, Intrinsics, unproject
 from influx_wrap.model.lens_metadata import LensMetadata
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
+from tests.formats.camera_files import BLACKMAGIC, VENICE
 from tests.lut.lenses import breathing_table
 from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
 from tests.report.lenses import ODD, holed, measured
@@ -517,13 +518,21 @@ def as_reference_tool(path: Path, metadata: LensMetadata) -> None:
 
 
 def as_meta_extract(path: Path, metadata: LensMetadata) -> None:
-    lines = ["Index\tLens Focal Length\tLens Distance Unit\tLens Focus Distance"]
+    lines = ["Index\tLens Focal Length\tLens Distance Unit\tLens Focus Distance\tLens Model"]
     for k, (lfl, fd) in enumerate(
         zip(metadata.lfl_mm.tolist(), metadata.fd_m.tolist(), strict=True)
     ):
         unit = ("Meter", "feet", "INCH", "mm")[k % 4]
-        far = "--" if math.isnan(fd) else ("-1", "Infinite")[k % 2] if math.isinf(fd) else repr(fd)
-        lines.append(f"{k}\t{'--' if math.isnan(lfl) else repr(lfl)}\t{unit}\t{far}")
+        far = (
+            "--"
+            if math.isnan(fd)
+            else ("-1", "Infinite")[k % 2]
+            if math.isinf(fd)
+            else repr(fd * (1000 if unit == "mm" else 1))
+        )
+        # Two frames are left out.
+        index = k if k < 60 else k + 2
+        lines.append(f"{index}\t{'--' if math.isnan(lfl) else repr(lfl)}\t{unit}\t{far}\t--")
     path.write_text("\r\n".join(lines) + "\r\n", encoding="utf-8-sig")
 
 
@@ -700,9 +709,6 @@ def extracted(unit: str, fd: str, lfl: str) -> str:
 
 
 NO_METADATA = [
-    "",
-    "lfl,fd\n1,2\n",
-    '{"clips": []}',
     "frame,lfl_mm,fd_m\n",
     "frame,lfl_mm,fd_m\n0,20,3\n1,20\n",
     "frame,lfl_mm,fd_m\n0,20,3\n\n0,20,3\n",
@@ -725,10 +731,14 @@ NO_METADATA = [
     extracted("Meter", "4m", "40"),
     extracted("Meter", "4", "-40"),
     extracted("Meter", "nan", "40"),
+    extracted("mm", "0.5", "40"),
     "Lens Focal Length\tLens Focus Distance\n1\t2\n",
     "Lens Focal Length\tLens Focus Distance\tLens Distance Unit\n1\t2\n",
     "Lens Focal Length\tLens Focus Distance\tLens Distance Unit\n",
+    "Lens Focal Length\tLens Distance Unit\tLens Focus Distance\tNote\n1\tMeter\t2\n",
 ]
+OF_OTHERS = ["", "lfl,fd\n1,2\n", '{"clips": []}', VENICE, BLACKMAGIC, "[]"]
+"""What the page refuses and tells where to go with, whether it is metadata or not."""
 
 
 def test_files_that_are_no_metadata(holes: Lens, tmp_path: Path) -> None:
@@ -747,6 +757,14 @@ def test_files_that_are_no_metadata(holes: Lens, tmp_path: Path) -> None:
                 ".includes(document.getElementById('clip-words').textContent)"
             )
             assert tab.inner_text("#clip-words") == said
+        for text in OF_OTHERS:
+            path.write_text(text)
+            tab.evaluate("() => { document.getElementById('clip-words').textContent = ''; }")
+            tab.set_input_files("#file", path)
+            tab.wait_for_function(
+                "() => document.getElementById('clip-words').textContent.includes("
+                "'influx-calib annotate reads')"
+            )
         for text, words in (
             (b'{"frames": {', "this is not JSON"),
             (b"\xff\xfe\x00", "not a text file in UTF-8"),

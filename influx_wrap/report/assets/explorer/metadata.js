@@ -1,5 +1,5 @@
-// Lens metadata of a clip, from the same files and by the same rules as
-// influx_wrap/formats/lens_metadata.py. "readMetadata" returns {frame, lfl, fd}, arrays in the
+// Lens metadata of a clip: the four kinds of files that are our own, InFlux's and ARRI's, by the same
+// rules as influx_wrap/formats/lens_metadata.py, which reads those of other cameras, too. "readMetadata" returns {frame, lfl, fd}, arrays in the
 // order of frames, NaN where the lens told nothing; a Fault says what is wrong in a sentence.
 
 const INCH_M = 0.0254;
@@ -13,6 +13,7 @@ const UNITS_M = new Map([
   ...["ft", "foot", "feet", "imperial"].map((unit) => [unit, 12 * INCH_M]),
   ...["in", "inch", "inches"].map((unit) => [unit, INCH_M]),
 ]);
+const [LEAST_FD_M, MOST_FD_M] = [1e-3, 1e7];
 const ARRI_COLUMNS = ["Lens Focal Length", "Lens Focus Distance", "Lens Distance Unit"];
 const OWN_HEADER = "frame,lfl_mm,fd_m";
 
@@ -38,9 +39,9 @@ function readMetadata(name, bytes) {
     return fromMetaExtract(name, lines, columns);
   }
   if (cutCells(lines[0] ?? "", ",").join() !== OWN_HEADER) {
-    throw new Fault(`${name} is no lens metadata known here: give the ARRI Reference Tool's JSON, `
-      + "ARRI Meta Extract's CSV, InFlux's per_frame_metadata.json, or a CSV file with the header "
-      + `${OWN_HEADER}.`);
+    throw new Fault(`${name} is no lens metadata that this page reads: give the ARRI Reference `
+      + "Tool's JSON, ARRI Meta Extract's CSV, InFlux's per_frame_metadata.json, or a CSV file with "
+      + `the header ${OWN_HEADER}. influx-calib annotate reads those of other cameras.`);
   }
   return fromOwnCsv(name, lines);
 }
@@ -50,7 +51,7 @@ function fromJson(name, text) {
   if ("frameBasedMetadata" in file) return fromReferenceTool(name, file.frameBasedMetadata);
   if ("frames" in file) return fromInflux(`${name}: frames`, file.frames);
   throw new Fault(`${name} is JSON, but neither of the ARRI Reference Tool (frameBasedMetadata) `
-    + "nor InFlux's per-frame metadata (frames).");
+    + "nor InFlux's per-frame metadata (frames). influx-calib annotate reads more kinds.");
 }
 
 // Many programs write Infinity and NaN, which JSON does not have: outside of texts they become
@@ -187,11 +188,13 @@ function fromMetaExtract(name, lines, columns) {
       + `nobody knows what '${ARRI_COLUMNS[1]}' means. Export it too.`);
   }
   const wanted = ARRI_COLUMNS.map((column) => columns.indexOf(column));
-  const rows = new Map();
+  const rows = new Map(), place = columns.indexOf("Index"), index = [];
   for (const [k, line] of lines.entries()) {
     if (k === 0 || !line.trim()) continue;
     const where = `${name}, line ${k + 1}`, values = cutCells(line, "\t");
-    if (values.length <= Math.max(...wanted)) {
+    index.push(/^[0-9]{1,15}$/.test(values[place]) ? Number(values[place]) : NaN);
+    const last = Math.max(...wanted) + 1;
+    if (values.length < last || (values.length === last && columns.length > last)) {
       throw new Fault(`${where}: ${values.length} columns instead of ${columns.length}. Is the `
         + "file complete?");
     }
@@ -201,7 +204,10 @@ function fromMetaExtract(name, lines, columns) {
   if (rows.size === 0) {
     throw new Fault(`${name} has no frame: only the line with the names of the columns.`);
   }
-  return inOrder(rows);
+  // Frames are numbered by "Index" if it counts up, else by line.
+  const counts = index.every((number, k) => number > (k ? index[k - 1] : -1));
+  return inOrder(!counts ? rows
+    : new Map([...rows].map(([k, setting]) => [index[k] - index[0], setting])));
 }
 
 function extractedLfl(where, text) {
@@ -217,7 +223,12 @@ function extractedFd(where, text, unit) {
     throw new Fault(`${where}: ${ARRI_COLUMNS[2]} '${unit}' is not known; known: `
       + `${[...UNITS_M.keys()].join(", ")}.`);
   }
-  return value * metres;
+  const fd = value * metres;
+  if (fd < LEAST_FD_M || fd > MOST_FD_M) {
+    throw new Fault(`${where}: ${ARRI_COLUMNS[1]} '${text}' is ${fd} m, which is no focus distance. `
+      + "Is its unit another one?");
+  }
+  return fd;
 }
 
 function extracted(where, name, text) {
