@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Any
 from influx_drone import protocol
 
 Message = dict[str, Any]
+HEAD = b'{"v":2,"crc":"'
+GUARD = "influx_drone.guard"
 HOME = "simulated:40.35,-74.65,60.0"
 
 
@@ -31,6 +34,19 @@ def wait_for(condition: Callable[[], Any], limit_s: float = 20.0) -> Any:
             return found
         time.sleep(0.02)
     raise AssertionError(f"waited {limit_s} s in vain")
+
+
+def lines_of(path: Path) -> list[Message]:
+    """The entries of a journal, whose checksums must be right; old lines have none."""
+    entries = []
+    for line in path.read_bytes().splitlines():
+        if not line.startswith(HEAD):
+            entries.append(json.loads(line))
+            continue
+        head, body = line[: len(HEAD) + 10], line[len(HEAD) + 10 :]
+        assert head == b'%b%08x",' % (HEAD, zlib.crc32(body[:-1]))
+        entries.append(json.loads(b"{" + body))
+    return entries
 
 
 class ServerProcess:
@@ -71,20 +87,19 @@ class ServerProcess:
         self.process.terminate()
         return self.process.wait(timeout=10)
 
-    def keepers(self) -> list[int]:
-        """Processes that hold the LED's pin."""
+    def keepers(self, module: str = "influx_drone.led") -> list[int]:
+        """Processes that hold the LED's pin; or its guards."""
         found = []
         for folder in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 words = (folder / "cmdline").read_bytes().split(b"\0")
-                if b"influx_drone.led" in words and str(self.state).encode() in words:
+                if module.encode() in words and str(self.state).encode() in words:
                     found.append(int(folder.name))
         return found
 
     def journal(self) -> list[Message]:
         """All entries of the drone's journal."""
-        text = (self.state / "journal.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        return lines_of(self.state / "journal.jsonl")
 
     def readings(self) -> list[Message]:
         """The readings among them."""
@@ -92,8 +107,7 @@ class ServerProcess:
 
     def led(self) -> list[Message]:
         """The LED's log."""
-        text = (self.state / "led.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        return lines_of(self.state / "led.jsonl")
 
     def flashes(self) -> list[tuple[str, float]]:
         """(id, seconds on) of every flash; one that has no end counts as endless."""
@@ -125,7 +139,7 @@ def serving(state: Path, *options: str, gps: str = HOME) -> Iterator[ServerProce
         assert server.process is not None
         if server.process.poll() is None:
             server.stop()
-        for keeper in server.keepers():
+        for keeper in [*server.keepers(GUARD), *server.keepers()]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGKILL)
 
