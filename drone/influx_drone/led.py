@@ -124,8 +124,9 @@ def note_off(state: Path, reason: str) -> None:
 def flashed(state: Path) -> dict[str, float]:
     """When each flash in the log began, by id, in seconds of the drone's clock."""
     try:
-        data = (state / LOG).read_bytes()
-    except OSError:
+        with os.fdopen(opened(state / LOG, os.O_RDONLY), "rb") as file:
+            data = file.read()
+    except (DroneError, OSError):
         return {}
     begun: dict[str, float] = {}
     for entry in read_lines(data)[0]:

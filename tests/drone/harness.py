@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from influx_drone import protocol
+from tests.drone.pin import environment, times_on
 
 Message = dict[str, Any]
 HEAD = b'{"v":2,"crc":"'
@@ -56,6 +57,8 @@ class ServerProcess:
         self.state = state
         self.options = ["--gps", gps, *options]
         self.log = state.parent / f"{state.name}.log"
+        self.pin = state.parent / f"{state.name}.pin"
+        self.environment = {**os.environ, **environment(self.pin)}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -63,7 +66,7 @@ class ServerProcess:
         command = [sys.executable, "-m", "influx_drone.cli", "--dry-run", "--verbose",
                    "--port", "0", "--state", str(self.state), *self.options]  # fmt: skip
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log)
+            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment)
         wait_for(lambda: self.connection() or self.process.poll() is not None)
 
     def connection(self) -> Message | None:
@@ -120,6 +123,18 @@ class ServerProcess:
                 found.append((begun["id"], entry["clock_s"] - begun["clock_s"]))
                 begun = None
         return found if begun is None else [*found, (begun["id"], float("inf"))]
+
+    def times_on_s(self) -> list[float]:
+        """For how long the LED was on each time, from the pin's own record."""
+        active_high = "--active-high" in self.options
+        return [seconds for _, seconds in times_on(self.pin, active_high=active_high)]
+
+    def led_off(self) -> None:
+        """What the service manager does when the server has ended."""
+        words = [option for option in self.options if option == "--active-high"]
+        command = [sys.executable, "-m", "influx_drone.cli", "--led-off", "--dry-run", *words]
+        command += ["--state", str(self.state)]
+        subprocess.run(command, check=True, env=self.environment)
 
     def is_fixed(self) -> bool:
         """Whether a fresh connection hears of a good fix."""
