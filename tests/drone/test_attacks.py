@@ -475,3 +475,22 @@ def test_a_disk_that_fills_up_during_a_flash_keeps_nothing_on(server: ServerProc
         assert talk.trigger("a")["type"] == "reading"
     [seconds] = server.times_on_s()
     assert seconds < LONGEST_ON_S
+
+
+def test_a_position_lost_during_the_flash_leaves_the_one_before(tmp_path: Path) -> None:
+    """Otherwise the reading would have none, and the ground could make nothing of it."""
+    told = tmp_path / "told.json"
+    gps = f"simulated:40.35,-74.65,60,follow={told},rate=2"
+    with serving(tmp_path / "state", gps=gps) as server, talking(server) as talk:
+        for k in range(10):
+            told.write_text('{"quality":"fixed"}')
+            wait_for(lambda: not (now := talk.ask("status"))["problems"] and now["age_s"] < 0.05)
+            # The next one, half a second after the last, has no position and is the nearer one.
+            told.write_text('{"quality":"none"}')
+            time.sleep(0.25)
+            answer = talk.trigger(f"t{k}")
+            if answer["type"] == "reading":
+                break
+    fix = answer["entry"]["fix"]
+    assert (fix["quality"], fix["latitude_deg"]) == ("fixed", pytest.approx(40.35))
+    assert len(server.times_on_s()) == 1

@@ -104,11 +104,12 @@ def test_kills_lose_nothing_double_nothing_and_leave_no_led_on(tmp_path: Path, g
 LATITUDE_DEG, METRES_PER_DEGREE, SPEED_M_PER_S = 40.0, 111_000.0, 2.0
 UNIX_AT_ZERO_S = time.time() - time.monotonic()
 """The true time, which no clock that is set in these tests moves."""
+BEGUN_UNIX_S = time.time()
 
 
 def true_latitude_deg(unix_s: float) -> float:
     """Of a drone that flies north."""
-    return LATITUDE_DEG + SPEED_M_PER_S * (unix_s % 1000) / METRES_PER_DEGREE
+    return LATITUDE_DEG + SPEED_M_PER_S * (unix_s - BEGUN_UNIX_S) / METRES_PER_DEGREE
 
 
 class Radio:
