@@ -7,6 +7,7 @@ only if they are regular: a pipe would block, and the LED with it.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -43,15 +44,12 @@ def own_folder(path: Path) -> None:
         )
     try:
         path.chmod(PRIVATE_FOLDER)
-        for entry in os.scandir(path):
-            if entry.is_file(follow_symlinks=False):
-                os.chmod(entry.path, PRIVATE_FILE)
     except OSError as error:
         raise DroneError(f"{path} cannot be made private: {error.strerror}.") from None
 
 
 def opened(path: Path, flags: int) -> int:
-    """A descriptor of a regular file, which is made if it is not there."""
+    """A descriptor of a regular file, private, which is made if it is not there."""
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, PRIVATE_FILE)
@@ -64,6 +62,9 @@ def opened(path: Path, flags: int) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise DroneError(f"{path} is not a regular file: remove it.")
+    with contextlib.suppress(OSError):
+        # Earlier releases left it readable; a disk without modes has none to set.
+        os.fchmod(descriptor, PRIVATE_FILE)
     return descriptor
 
 

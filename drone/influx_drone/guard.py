@@ -8,6 +8,7 @@ by its own clock and makes no other.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -15,10 +16,8 @@ import subprocess
 import sys
 import time
 
-import gpiozero
-
 from influx_drone.errors import DroneError
-from influx_drone.led import Wiring, led_off, note_off, parsed
+from influx_drone.led import Wiring, led_off, load_pins, note_off, parsed
 
 
 def guard(command: list[str], wiring: Wiring) -> bool:
@@ -47,11 +46,11 @@ def _main() -> None:
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     given = parsed()
-    if not given.mock:
-        # Later would be too late: it takes longer than a flash.
-        gpiozero.Device.ensure_pin_factory()
     command = [sys.executable, "-m", "influx_drone.led", *sys.argv[1:]]
     try:
+        # If it fails, the keeper says why.
+        with contextlib.suppress(Exception):
+            load_pins(given.wiring)
         if guard(command, given.wiring):
             note_off(given.state, "its process ended")
     except DroneError as error:

@@ -80,11 +80,17 @@ class Wiring:
         return ["--pin", str(self.pin), *flags]
 
 
+def load_pins(wiring: Wiring) -> None:
+    """Have what opens a pin at hand: to load it can take longer than a flash."""
+    if gpiozero.Device.pin_factory is None and wiring.mock:
+        gpiozero.Device.pin_factory = MockFactory()
+    gpiozero.Device.ensure_pin_factory()
+
+
 def open_relay(wiring: Wiring) -> Relay:
     """The relay, switched off."""
-    if wiring.mock:
-        gpiozero.Device.pin_factory = MockFactory()
     try:
+        load_pins(wiring)
         relay: Relay = gpiozero.OutputDevice(
             wiring.pin, active_high=wiring.active_high, initial_value=False
         )
@@ -169,13 +175,19 @@ class Keeper:
 
     async def start(self) -> None:
         """Start the processes and wait until the LED is known to be off."""
-        self._guard = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "influx_drone.guard", "--state", str(self._state),
-            *self._wiring.arguments(),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            # A Ctrl-C or a kill of the server's group must not reach them.
-            start_new_session=True,
-        )  # fmt: skip
+        try:
+            self._guard = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "influx_drone.guard", "--state", str(self._state),
+                *self._wiring.arguments(),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                # A Ctrl-C or a kill of the server's group must not reach them.
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise DroneError(f"the LED's process cannot be started: {error.strerror}.") from None
+        # Who has to turn the LED off in a keeper's place must be quick.
+        with contextlib.suppress(Exception):
+            load_pins(self._wiring)
         answer = await self._hear(10.0)
         if answer != ["ready"]:
             await self._give_up("the LED's process did not start")
