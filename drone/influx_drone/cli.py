@@ -11,7 +11,7 @@ from pathlib import Path
 from influx_drone import __version__
 from influx_drone.errors import DroneError
 from influx_drone.files import own_folder
-from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off_in_time, note_off
+from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off, note_off
 
 PORT = 47023
 SIMULATED = "simulated:40.3500,-74.6500,60.0"
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _turn_off(given: argparse.Namespace, state: Path) -> None:
     """The LED first: no state of the folder may keep it on."""
-    led_off_in_time(_wiring(given))
+    led_off(_wiring(given))
     own_folder(state)
     note_off(state, "asked to")
 

@@ -103,22 +103,21 @@ def open_relay(wiring: Wiring) -> Relay:
 
 
 def led_off(wiring: Wiring) -> None:
-    """Turn the LED off whoever turned it on."""
-    relay = open_relay(wiring)
-    relay.off()
-    relay.close()
+    """Turn the LED off whoever turned it on.
 
-
-def led_off_in_time(wiring: Wiring) -> None:
-    """The same while another process may still hold the pin, which ends its flash."""
+    Who held the pin may take a moment to die, or to end its flash.
+    """
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
-            return led_off(wiring)
+            relay = open_relay(wiring)
+            break
         except DroneError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+    relay.off()
+    relay.close()
 
 
 def note_off(state: Path, reason: str) -> None:
@@ -272,7 +271,7 @@ class Keeper:
             os.killpg(self._guard.pid, signal.SIGKILL)
         await self._guard.wait()
         try:
-            led_off(self._wiring)
+            await asyncio.to_thread(led_off, self._wiring)
         except DroneError as error:
             log.error("%s", error)
         note_off(self._state, reason)
