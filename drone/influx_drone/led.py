@@ -47,6 +47,8 @@ LONGEST_FLASH_S = 1.0
 GUARD_LATE_S, LATE_S = 0.05, 0.12
 """How long after its end a flash may be reported before the keeper counts as hung: for the
 guard, and for the server, which is the second to act."""
+START_S = 30.0
+"""How long the processes may take to start, on the smallest of computers."""
 BUSY_S = 3.0
 """How long a pin or the lock is waited for that another process is about to let go of."""
 AGAIN_S = 1.0
@@ -187,7 +189,7 @@ class Keeper:
         # Who has to turn the LED off in a keeper's place must be quick.
         with contextlib.suppress(Exception):
             load_pins(self._wiring)
-        answer = await self._hear(10.0)
+        answer = await self._hear(START_S)
         if answer != ["ready"]:
             await self._give_up("the LED's process did not start")
             raise DroneError(

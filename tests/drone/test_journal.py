@@ -10,7 +10,7 @@ import pytest
 
 from influx_drone.entries import is_entry
 from influx_drone.errors import DroneError
-from influx_drone.journal import Journal, locked
+from influx_drone.journal import Journal, locked, read_lines
 
 
 def test_entries_come_back(tmp_path: Path) -> None:
@@ -63,14 +63,20 @@ def test_no_flipped_bit_is_accepted_with_changed_content(tmp_path: Path) -> None
     for bit in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
-        again = Journal(path)
-        again.close()
-        assert [entry for entry in said if entry in again.entries] == again.entries, bit
+        # The file itself is slow, as it is synchronised.
+        if bit % 50 == 0 or bit // 8 == len(whole) - 1:
+            path.write_bytes(flipped)
+            again = Journal(path)
+            again.close()
+            entries, n_damaged = again.entries, again.n_damaged
+        else:
+            entries, damaged = read_lines(bytes(flipped))
+            n_damaged = len(damaged)
+        assert [entry for entry in said if entry in entries] == entries, bit
         at_line_end = whole[bit // 8] == ord("\n")
-        assert len(again.entries) == (4 if at_line_end else 3), bit
+        assert len(entries) == (4 if at_line_end else 3), bit
         # A bit may also make a line's end, and two damaged lines of one.
-        assert 1 <= again.n_damaged <= 2, bit
+        assert 1 <= n_damaged <= 2, bit
 
 
 def test_an_entry_after_a_damaged_end_of_the_file_is_a_line_of_its_own(tmp_path: Path) -> None:
