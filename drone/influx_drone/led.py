@@ -8,8 +8,9 @@ it did; and when both have, the server does. So one of the three is enough, and 
 another one. If all of them are killed at once, the service's ``ExecStopPost`` is left
 (``influx-drone-server --led-off``).
 
-The keeper reads ``flash ID SECONDS`` from its standard input and writes ``ready``, and for each
-flash ``on ID CLOCK`` and ``off ID CLOCK``, or ``failed ID REASON`` if it made none. Its log is how
+The keeper reads ``flash ID SECONDS NOT_AFTER`` from its standard input and writes ``ready``, and
+for each flash ``on ID CLOCK`` and ``off ID CLOCK``, or ``failed ID REASON`` if it made none: it
+was asked too late, for example, because it had to be started anew first. Its log is how
 a server that was started anew knows whether a flash that was asked for was made: what cannot be
 written there is not flashed.
 """
@@ -197,22 +198,22 @@ class Keeper:
                 "Is the pin free, and may this user use GPIO? Without hardware: --dry-run."
             )
 
-    async def flash(self, flash: str, seconds: float) -> tuple[float, float]:
+    async def flash(self, flash: str, seconds: float, not_after_s: float) -> tuple[float, float]:
         """Flash; returns when the LED went on and off, in seconds of the drone's clock.
 
         Raises ``DroneError`` if it is not known to have flashed; the LED is off then too.
         """
         async with self._busy:
-            return await self._flash(flash, seconds)
+            return await self._flash(flash, seconds, not_after_s)
 
-    async def _flash(self, flash: str, seconds: float) -> tuple[float, float]:
+    async def _flash(self, flash: str, seconds: float, not_after_s: float) -> tuple[float, float]:
         if self._guard is None or self._guard.returncode is not None:
             await self._replace("the LED's process had ended")
         assert self._guard is not None
         assert self._guard.stdin is not None
         times = []
         try:
-            self._guard.stdin.write(f"flash {flash} {seconds}\n".encode())
+            self._guard.stdin.write(f"flash {flash} {seconds} {not_after_s}\n".encode())
             await self._guard.stdin.drain()
             for expected, limit in (("on", 2.0), ("off", seconds + LATE_S)):
                 answer = await self._hear(limit)
@@ -291,7 +292,10 @@ def keep(wiring: Wiring, state: Path, guard: int) -> None:
                 written.add("off", None, "start")
             _say("ready")
             for line in sys.stdin.buffer:
-                _, flash, seconds = line.decode().split()
+                _, flash, seconds, not_after_s = line.decode().split()
+                if time.monotonic() > float(not_after_s):
+                    _say("failed", flash, "it would have come too late")
+                    continue
                 _make_flash(relay, written, guard, flash, min(float(seconds), LONGEST_FLASH_S))
         finally:
             relay.off()

@@ -197,6 +197,8 @@ class Server:
                 f"drone version {protocol.VERSION}; install the same release on both"
             )
         flight = protocol.name(hello, "flight")
+        if connection not in self._strangers:
+            raise OSError("it gave way while its hello was read")
         now = time.monotonic()
         for other in list(self._welcomed):
             if other.flight != flight and now - other.heard_s < SILENT_S:
@@ -206,9 +208,6 @@ class Server:
             log.info("%s takes the place of %s", connection.peer, other.peer)
             self._welcomed.discard(other)
             other.writer.close()
-        # One that has given way may still have had its hello read.
-        if connection not in self._strangers:
-            raise OSError("it gave way")
         self._strangers.remove(connection)
         self._welcomed.add(connection)
         connection.flight, connection.heard_s = flight, now
@@ -314,7 +313,7 @@ class Server:
         # A slow disk may have taken its time.
         if found := self._problems(self._receiver.latest(), request, accept=accept):
             return self._refuse(started, found)
-        return await self._flash(started, latest, accept=accept)
+        return await self._flash(started, latest, request["not_after_s"], accept=accept)
 
     def _problems(self, latest: Arrival | None, request: Message, *, accept: bool) -> str:
         """Why a trigger is refused now; empty if it is not."""
@@ -323,10 +322,12 @@ class Server:
             return f"the trigger came {late_s:.1f} s too late; the drone may have moved"
         return "; ".join(problems(latest, self._settings.limits, now, accept_float=accept))
 
-    async def _flash(self, started: Message, latest: Arrival, *, accept: bool) -> Message:
+    async def _flash(
+        self, started: Message, latest: Arrival, not_after_s: float, *, accept: bool
+    ) -> Message:
         flash = started["id"]
         try:
-            on_s, off_s = await self._keeper.flash(flash, self._settings.flash_s)
+            on_s, off_s = await self._keeper.flash(flash, self._settings.flash_s, not_after_s)
         except DroneError:
             # Cut short or not, a flash that was begun is in the video, and will not be made again.
             self._made.update(flashed(self._settings.state))

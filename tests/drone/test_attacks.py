@@ -379,6 +379,22 @@ def test_whoever_hangs_the_led_goes_off(server: ServerProcess, whom: str) -> Non
     assert max(server.times_on_s()) < LONGEST_ON_S
 
 
+def test_a_keeper_that_wakes_up_too_late_does_not_flash(server: ServerProcess) -> None:
+    """The drone has flown on meanwhile."""
+    with fixed(server) as talk:
+        [keeper] = server.keepers()
+        os.kill(keeper, signal.SIGSTOP)
+        clock_s = talk.ask("status")["clock_s"]
+        talk.send("trigger", id="a", point=1, not_after_s=clock_s + 0.4)
+        time.sleep(0.8)
+        os.kill(keeper, signal.SIGCONT)
+        answer = talk.hear()
+        assert answer is not None
+        assert answer["type"] == "error"
+        assert "too late" in answer["message"]
+    assert server.times_on_s() == []
+
+
 def test_the_service_manager_has_the_last_word(server: ServerProcess) -> None:
     """If all three are killed, ``ExecStopPost`` turns it off, with the relay's own level."""
     with fixed(server) as talk:
