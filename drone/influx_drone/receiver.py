@@ -9,8 +9,12 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
+from influx_drone.errors import DroneError
 from influx_drone.rtk import Decoder, Fix, Quality
 from influx_drone.streams import open_stream
+
+AGAIN_S = 1.0
+"""When to open a stream again that broke in a way nobody thought of."""
 
 log = logging.getLogger(__name__)
 
@@ -88,14 +92,21 @@ class Receiver:
         ]
 
     def _follow(self) -> None:
-        decoder = Decoder()
-        try:
-            for data in self._chunks:
-                for fix in decoder.feed(data):
-                    self._keep(Arrival(fix, time.monotonic()))
-        except Exception:
-            # Without fixes every trigger is refused, and the log says why.
-            log.exception("the receiver's stream %s ended", self._spec)
+        while not self._stop.is_set():
+            decoder = Decoder()
+            try:
+                for data in self._chunks:
+                    for fix in decoder.feed(data):
+                        self._keep(Arrival(fix, time.monotonic()))
+                return
+            except DroneError as error:
+                # Without fixes every trigger is refused, and the log says why.
+                log.error("%s", error)
+                return
+            except Exception:
+                log.exception("the receiver's stream %s broke: trying again", self._spec)
+                self._stop.wait(AGAIN_S)
+                self._chunks = open_stream(self._spec, self._stop)
 
     def _keep(self, arrival: Arrival) -> None:
         with self._lock:

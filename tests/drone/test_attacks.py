@@ -510,3 +510,33 @@ def test_a_position_lost_during_the_flash_leaves_the_one_before(tmp_path: Path) 
     fix = answer["entry"]["fix"]
     assert (fix["quality"], fix["latitude_deg"]) == ("fixed", pytest.approx(40.35))
     assert len(server.times_on_s()) == 1
+
+
+@pytest.mark.system
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    """Nothing flashes without a trace, and what flashed is kept when there is room again."""
+    state = tmp_path / "state"
+    state.mkdir()
+    disk = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", str(state)]
+    subprocess.run(disk, check=True)
+    try:
+        with serving(state) as server, fixed(server) as talk:
+            with open(state / "filler", "wb", buffering=0) as filler, suppress(OSError):
+                while True:
+                    filler.write(bytes(256))
+            failed, asked = 0, 0
+            while failed < 3:
+                asked += 1
+                assert asked < 40
+                failed += talk.trigger(f"t{asked}")["type"] == "error"
+            begun = [entry["id"] for entry in server.led() if entry["led"] == "on"]
+            assert len(server.times_on_s()) == len(begun) == len(set(begun)) < asked
+            (state / "filler").unlink()
+            ids = [f"t{number}" for number in range(1, asked + 1)]
+            assert {talk.trigger(flash)["type"] for flash in ids} == {"reading"}
+            assert sorted(entry["id"] for entry in server.readings()) == sorted(ids)
+            assert len(server.times_on_s()) == len(ids)
+            assert max(server.times_on_s()) < LONGEST_ON_S
+    finally:
+        subprocess.run(["umount", str(state)], check=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
 
 import pytest
 
+from influx_drone import receiver
 from influx_drone.fix import Fix, Quality, no_position
 from influx_drone.receiver import Arrival, Limits, Receiver, problems
+from influx_drone.simulator import SimulatedReceiver, Situation
+from tests.drone.harness import wait_for
 
 LIVE = "simulated:40,-74,60"
 WAY_S = 0.08
@@ -26,24 +31,24 @@ def receiver_of(came: list[tuple[float, float]], spec: str = LIVE) -> Receiver:
 
 
 def test_a_fix_came_when_it_came() -> None:
-    receiver = receiver_of([(k / 10, 500 + k / 10 + WAY_S) for k in range(20)])
-    latest = receiver.latest()
+    heard = receiver_of([(k / 10, 500 + k / 10 + WAY_S) for k in range(20)])
+    latest = heard.latest()
     assert latest is not None
     assert latest.clock_s == pytest.approx(501.9 + WAY_S, abs=1e-5)
-    assert len(receiver.between(501.0, 501.5)) == 5
+    assert len(heard.between(501.0, 501.5)) == 5
 
 
 def test_fixes_that_were_held_up_are_as_old_as_they_are() -> None:
     """A connection that stood still for three seconds gives all of them at once."""
     came = [(k / 10, 500 + k / 10 + WAY_S) for k in range(20)]
     came += [(k / 10, 505.0 + WAY_S) for k in range(20, 50)]
-    receiver = receiver_of(came[:-5])
-    latest = receiver.latest()
+    heard = receiver_of(came[:-5])
+    latest = heard.latest()
     assert latest is not None
     found = problems(latest, Limits(), 505.0 + WAY_S, accept_float=False)
     assert found == ["the last fix is 0.6 s old, more than 0.5 s"]
-    receiver = receiver_of(came)
-    times = [arrival.clock_s - WAY_S for arrival in receiver.between(0, 1e9)]
+    heard = receiver_of(came)
+    times = [arrival.clock_s - WAY_S for arrival in heard.between(0, 1e9)]
     assert times == pytest.approx([500 + k / 10 for k in range(50)], abs=1e-5)
 
 
@@ -66,11 +71,32 @@ def test_a_recording_begins_anew(tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 def test_a_fix_without_a_time_came_when_it_came() -> None:
-    receiver = receiver_of([(0.0, 500.0)])
-    receiver._keep(Arrival(no_position(math.nan, 0), 500.1))
-    latest = receiver.latest()
+    heard = receiver_of([(0.0, 500.0)])
+    heard._keep(Arrival(no_position(math.nan, 0), 500.1))
+    latest = heard.latest()
     assert latest is not None
     assert latest.clock_s == 500.1
     assert problems(latest, Limits(), 500.2, accept_float=True) == [
         "there is no fix: the receiver has no position"
     ]
+
+
+def test_a_stream_that_breaks_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even by an error that no stream is known to have."""
+    epoch = SimulatedReceiver(lambda _: Situation(40.0, -74.0, 60.0)).epoch
+    opened = []
+
+    def stream(spec: str, stop: threading.Event) -> Iterator[bytes]:
+        opened.append(spec)
+        if len(opened) < 3:
+            raise RuntimeError("no such thing")
+        yield epoch(1.8e9)
+        yield epoch(1.8e9 + 0.1)
+
+    monkeypatch.setattr(receiver, "open_stream", stream)
+    monkeypatch.setattr(receiver, "AGAIN_S", 0.01)
+    follower = Receiver(LIVE)
+    follower.start()
+    wait_for(follower.latest)
+    follower.stop()
+    assert len(opened) == 3
