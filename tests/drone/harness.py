@@ -88,7 +88,11 @@ class ServerProcess:
         """SIGTERM, as the service manager does."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(timeout=10)
+        try:
+            return self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
     def keepers(self, module: str = "influx_drone.led") -> list[int]:
         """Processes that hold the LED's pin; or its guards."""
