@@ -21,6 +21,7 @@ TORCH := torch==2.13.0
 # What the tests marked "system" need of Debian, a line for each need.
 SYSTEM_PACKAGES += libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libsm6 libice6 libgl1 # Blender
 SYSTEM_PACKAGES += openssh-server openssh-client # the link to the drone
+SYSTEM_PACKAGES += systemd # the drone's unit
 SYSTEM_PACKAGES += chromium # pages in a browser
 SYSTEM_PACKAGES += texlive-latex-base texlive-latex-recommended # tables in LaTeX
 SYSTEM_PACKAGES += podman runc debootstrap python3 # the image

@@ -1,22 +1,28 @@
 #!/bin/sh
 # Install the drone's server on a Raspberry Pi, and start it now and at every boot.
 #
-#   sudo ./install.sh [--gps /dev/ttyACM0] [--pin 17] [--user pi] [--prefix /opt/influx-drone]
+#   sudo ./install.sh [--gps /dev/ttyACM0] [--pin 17] [--active-high] [--user pi]
+#                     [--prefix /opt/influx-drone]
 #   ./install.sh --dry-run        show what would be done
+#
+# --active-high is for a relay that closes at a high level; most close at a low one.
 set -eu
+umask 022
 
 gps=/dev/ttyACM0
 pin=17
 user=${SUDO_USER:-pi}
 prefix=/opt/influx-drone
 dry_run=
+active_high=
 
 stop() { echo "install.sh: $1" >&2; exit 2; }
 
 while [ $# -gt 0 ]; do
     case $1 in
         --dry-run) dry_run=yes; shift; continue ;;
-        --help|-h) sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        --active-high) active_high=' --active-high'; shift; continue ;;
+        --help|-h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
         --gps|--pin|--user|--prefix) [ $# -ge 2 ] || stop "$1 needs a value." ;;
         *) stop "there is no option $1; see --help." ;;
     esac
@@ -34,7 +40,7 @@ case $gps$user$prefix in *[!A-Za-z0-9_./:@,-]*) stop "a value has a character th
 
 here=$(cd "$(dirname "$0")" && pwd)
 unit=/etc/systemd/system/influx-drone.service
-filled=$(sed -e "s|@USER@|$user|; s|@BIN@|$prefix/bin|; s|@GPS@|$gps|; s|@PIN@|$pin|" "$here/influx-drone.service")
+filled=$(sed -e "s|@USER@|$user|; s|@BIN@|$prefix/bin|; s|@GPS@|$gps|; s|@LED@|--pin $pin$active_high|" "$here/influx-drone.service")
 
 run() {
     echo "+ $*"

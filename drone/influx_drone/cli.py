@@ -10,16 +10,15 @@ from pathlib import Path
 
 from influx_drone import __version__
 from influx_drone.errors import DroneError
-from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off
-from influx_drone.receiver import Limits
-from influx_drone.server import Settings, serve
+from influx_drone.files import own_folder
+from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off, note_off
 
 PORT = 47023
 SIMULATED = "simulated:40.3500,-74.6500,60.0"
 
 EXAMPLE = """example:
   influx-drone-server --gps /dev/ttyACM0 --pin 17
-  influx-drone-server --dry-run --state /tmp/drone     without a receiver and an LED
+  influx-drone-server --dry-run --state desk     without a receiver and an LED
 """
 
 
@@ -59,9 +58,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _settings(given: argparse.Namespace) -> Settings:
+def _turn_off(given: argparse.Namespace, state: Path) -> None:
+    """The LED first: no state of the folder may keep it on."""
+    led_off(_wiring(given))
+    own_folder(state)
+    note_off(state, "asked to")
+
+
+def _serve(given: argparse.Namespace, state: Path) -> None:
+    # Not loaded to turn the LED off, where time counts.
+    from influx_drone.receiver import Limits
+    from influx_drone.server import Settings, serve
+
     gps = given.gps or (SIMULATED if given.dry_run else None)
-    if gps is None and not given.led_off:
+    if gps is None:
         raise DroneError("--gps is missing: where does the receiver send its fixes?")
     if not 0 < given.flash_s <= LONGEST_FLASH_S:
         raise DroneError(f"--flash-s must be above 0 and at most {LONGEST_FLASH_S:g} s.")
@@ -69,15 +79,21 @@ def _settings(given: argparse.Namespace) -> Settings:
         raise DroneError("--max-age-s and --max-sigma-m must be above 0.")
     if not 0 <= given.port < 65536:
         raise DroneError(f"--port must be from 0 to 65535, got {given.port}.")
-    return Settings(
-        gps=gps or "",
-        wiring=Wiring(given.pin, given.active_high, mock=given.dry_run),
-        state=given.state or default_state(),
-        port=given.port,
-        flash_s=given.flash_s,
-        limits=Limits(given.max_age_s, given.max_sigma_m),
-        accept_float=given.accept_float,
+    serve(
+        Settings(
+            gps=gps,
+            wiring=_wiring(given),
+            state=state,
+            port=given.port,
+            flash_s=given.flash_s,
+            limits=Limits(given.max_age_s, given.max_sigma_m),
+            accept_float=given.accept_float,
+        )
     )
+
+
+def _wiring(given: argparse.Namespace) -> Wiring:
+    return Wiring(given.pin, given.active_high, mock=given.dry_run)
 
 
 def main() -> None:
@@ -88,12 +104,7 @@ def main() -> None:
         format="%(asctime)s %(levelname)s %(message)s",
     )
     try:
-        settings = _settings(given)
-        if given.led_off:
-            settings.state.mkdir(parents=True, exist_ok=True)
-            led_off(settings.wiring, settings.state, "asked to")
-        else:
-            serve(settings)
+        (_turn_off if given.led_off else _serve)(given, given.state or default_state())
     except DroneError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from influx_drone.entries import is_entry
 from influx_drone.errors import DroneError
 from influx_drone.journal import Journal, locked
 from influx_drone.link import Host, Link, LinkLost
@@ -60,7 +61,7 @@ class Flight:
         self._retry_at_s = 0.0
         self._offset_s = 0.0
         self.id = _flight_id(folder)
-        self._journal = Journal(folder / READINGS)
+        self._journal = Journal(folder / READINGS, is_entry)
         self._answers = {
             entry["id"]: entry for entry in self._journal.entries if entry["kind"] != "sent"
         }
@@ -145,8 +146,8 @@ class Flight:
                     if len(theirs) != len(self._answers):
                         raise DroneError(
                             f"the ground has {len(self._answers)} answers of this flight, the "
-                            f"drone's journal {len(theirs)}: was that journal moved away? The "
-                            f"ground's is {self._journal.path}."
+                            f"drone's journal {len(theirs)}: was that one moved away, or damaged? "
+                            f"The ground's is {self._journal.path}."
                         )
                     return theirs
             time.sleep(0.05)
@@ -211,6 +212,9 @@ class Flight:
 
     def _keep(self, entry: Message) -> None:
         """Write an answer down, once."""
+        if not is_entry(entry):
+            raise DroneError("the drone sends an answer that is none: install the same release on "
+                "both.")  # fmt: skip
         known = self._answers.get(entry["id"])
         if known is None:
             self._journal.append(entry)

@@ -6,8 +6,8 @@
                "accept_float"}                  always gets the same answer
     readings  {"after"}                         answers of this flight after number ``after``
 
-A request has its ``type`` and a number ``seq``; the reply repeats ``seq``, and has a ``type`` of
-its own: ``hello``, ``status``, ``reading``, ``refused``, ``readings`` or ``error``. Times called
+A request has its ``type`` and a whole number ``seq``; the reply repeats ``seq``, and has a ``type``
+of its own: ``hello``, ``status``, ``reading``, ``refused``, ``readings`` or ``error``. Times called
 ``clock_s`` and ``not_after_s`` are the drone's own clock since it was switched on, which no
 time server moves: a trigger that was held up on its way must not flash a drone that has
 flown on.
@@ -16,10 +16,9 @@ flown on.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn, TypeGuard
 
 VERSION = 1
 REQUEST_BYTES = 4096
@@ -28,6 +27,9 @@ REPLY_BYTES = 1 << 20
 READINGS_PER_REPLY = 50
 
 Message = dict[str, Any]
+
+LARGEST = 1e18
+"""The largest number that anything here can mean."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -44,12 +46,23 @@ def encode(message: Mapping[str, Any]) -> bytes:
 def decode(line: bytes) -> Message:
     """The message in a line."""
     try:
-        message = json.loads(line.decode())
+        message = json.loads(line.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise ProtocolError("this is not a line of JSON") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise ProtocolError("a message is an object with a type")
     return message
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number; a flag is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -LARGEST <= value <= LARGEST
 
 
 def name(message: Mapping[str, Any], key: str) -> str:
@@ -71,7 +84,7 @@ def whole(message: Mapping[str, Any], key: str) -> int:
 def number(message: Mapping[str, Any], key: str) -> float:
     """A finite number."""
     value = message.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise ProtocolError(f"{key} must be a finite number")
     return float(value)
 

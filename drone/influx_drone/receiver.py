@@ -9,20 +9,24 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
+from influx_drone.errors import DroneError
 from influx_drone.rtk import Decoder, Fix, Quality
 from influx_drone.streams import open_stream
 
+AGAIN_S = 1.0
+"""When to open a stream again that broke in a way nobody thought of."""
+
 log = logging.getLogger(__name__)
 
-KEPT_S = 5.0
-"""How long a fix is remembered."""
+KEPT_S = 30.0
+"""How long a fix is remembered: longer than any connection is waited for in silence."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """What a fix must be. A float fix or a large sigma may be accepted; none or an old one not.
 
-    max_age_s    since it arrived
+    max_age_s    since it came
     max_sigma_m  in its worst direction, if the receiver says
     """
 
@@ -32,7 +36,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A fix, and when it arrived by the drone's clock."""
+    """A fix, and when it came by the drone's clock, or should have come.
+
+    Fixes take about as long from the receiver to here, unless they were held up: by a connection
+    that stood still, or by something that repeats old ones. ``clock_s`` is the time at which
+    the fix would have been here by the fastest way that any took lately, so that one that
+    was held up is as old as it is.
+    """
 
     fix: Fix
     clock_s: float
@@ -43,6 +53,8 @@ class Receiver:
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
+        # A recording's clock may go at another rate, and begins anew.
+        self._is_live = not spec.startswith("file:")
         self._stop = threading.Event()
         self._chunks = open_stream(spec, self._stop)
         self._lock = threading.Lock()
@@ -60,23 +72,41 @@ class Receiver:
 
     def latest(self) -> Arrival | None:
         """The last fix, whatever it is worth."""
-        with self._lock:
-            return self._recent[-1] if self._recent else None
+        arrivals = self._arrivals()
+        return arrivals[-1] if arrivals else None
 
     def between(self, start_s: float, end_s: float) -> list[Arrival]:
-        """The fixes that arrived in a span of the drone's clock."""
+        """The fixes of a span of the drone's clock."""
+        return [arrival for arrival in self._arrivals() if start_s <= arrival.clock_s <= end_s]
+
+    def _arrivals(self) -> list[Arrival]:
         with self._lock:
-            return [arrival for arrival in self._recent if start_s <= arrival.clock_s <= end_s]
+            recent = list(self._recent)
+        ways_s = [came.clock_s - came.fix.time_unix_s for came in recent]
+        fastest_s = min((way_s for way_s in ways_s if math.isfinite(way_s)), default=math.nan)
+        if not self._is_live or math.isnan(fastest_s):
+            return recent
+        return [
+            came if math.isnan(way_s) else Arrival(came.fix, came.fix.time_unix_s + fastest_s)
+            for came, way_s in zip(recent, ways_s, strict=True)
+        ]
 
     def _follow(self) -> None:
-        decoder = Decoder()
-        try:
-            for data in self._chunks:
-                for fix in decoder.feed(data):
-                    self._keep(Arrival(fix, time.monotonic()))
-        except Exception:
-            # Without fixes every trigger is refused, and the log says why.
-            log.exception("the receiver's stream %s ended", self._spec)
+        while not self._stop.is_set():
+            decoder = Decoder()
+            try:
+                for data in self._chunks:
+                    for fix in decoder.feed(data):
+                        self._keep(Arrival(fix, time.monotonic()))
+                return
+            except DroneError as error:
+                # Without fixes every trigger is refused, and the log says why.
+                log.error("%s", error)
+                return
+            except Exception:
+                log.exception("the receiver's stream %s broke: trying again", self._spec)
+                self._stop.wait(AGAIN_S)
+                self._chunks = open_stream(self._spec, self._stop)
 
     def _keep(self, arrival: Arrival) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from influx_drone import protocol
+from tests.drone.pin import environment, times_on
 
 Message = dict[str, Any]
+HEAD = b'{"v":2,"crc":"'
+GUARD = "influx_drone.guard"
 HOME = "simulated:40.35,-74.65,60.0"
 
 
@@ -33,6 +37,19 @@ def wait_for(condition: Callable[[], Any], limit_s: float = 20.0) -> Any:
     raise AssertionError(f"waited {limit_s} s in vain")
 
 
+def lines_of(path: Path) -> list[Message]:
+    """The entries of a journal, whose checksums must be right; old lines have none."""
+    entries = []
+    for line in path.read_bytes().splitlines():
+        if not line.startswith(HEAD):
+            entries.append(json.loads(line))
+            continue
+        head, body = line[: len(HEAD) + 10], line[len(HEAD) + 10 :]
+        assert head == b'%b%08x",' % (HEAD, zlib.crc32(body[:-1]))
+        entries.append(json.loads(b"{" + body))
+    return entries
+
+
 class ServerProcess:
     """``influx-drone-server --dry-run``, which can be killed and started again."""
 
@@ -40,6 +57,8 @@ class ServerProcess:
         self.state = state
         self.options = ["--gps", gps, *options]
         self.log = state.parent / f"{state.name}.log"
+        self.pin = state.parent / f"{state.name}.pin"
+        self.environment = {**os.environ, **environment(self.pin)}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -47,7 +66,7 @@ class ServerProcess:
         command = [sys.executable, "-m", "influx_drone.cli", "--dry-run", "--verbose",
                    "--port", "0", "--state", str(self.state), *self.options]  # fmt: skip
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log)
+            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment)
         wait_for(lambda: self.connection() or self.process.poll() is not None)
 
     def connection(self) -> Message | None:
@@ -69,22 +88,25 @@ class ServerProcess:
         """SIGTERM, as the service manager does."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(timeout=10)
+        try:
+            return self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
-    def keepers(self) -> list[int]:
-        """Processes that hold the LED's pin."""
+    def keepers(self, module: str = "influx_drone.led") -> list[int]:
+        """Processes that hold the LED's pin; or its guards."""
         found = []
         for folder in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 words = (folder / "cmdline").read_bytes().split(b"\0")
-                if b"influx_drone.led" in words and str(self.state).encode() in words:
+                if module.encode() in words and str(self.state).encode() in words:
                     found.append(int(folder.name))
         return found
 
     def journal(self) -> list[Message]:
         """All entries of the drone's journal."""
-        text = (self.state / "journal.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        return lines_of(self.state / "journal.jsonl")
 
     def readings(self) -> list[Message]:
         """The readings among them."""
@@ -92,8 +114,7 @@ class ServerProcess:
 
     def led(self) -> list[Message]:
         """The LED's log."""
-        text = (self.state / "led.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        return lines_of(self.state / "led.jsonl")
 
     def flashes(self) -> list[tuple[str, float]]:
         """(id, seconds on) of every flash; one that has no end counts as endless."""
@@ -106,6 +127,18 @@ class ServerProcess:
                 found.append((begun["id"], entry["clock_s"] - begun["clock_s"]))
                 begun = None
         return found if begun is None else [*found, (begun["id"], float("inf"))]
+
+    def times_on_s(self) -> list[float]:
+        """For how long the LED was on each time, from the pin's own record."""
+        active_high = "--active-high" in self.options
+        return [seconds for _, seconds in times_on(self.pin, active_high=active_high)]
+
+    def led_off(self) -> None:
+        """What the service manager does when the server has ended."""
+        words = [option for option in self.options if option == "--active-high"]
+        command = [sys.executable, "-m", "influx_drone.cli", "--led-off", "--dry-run", *words]
+        command += ["--state", str(self.state)]
+        subprocess.run(command, check=True, env=self.environment)
 
     def is_fixed(self) -> bool:
         """Whether a fresh connection hears of a good fix."""
@@ -125,7 +158,7 @@ def serving(state: Path, *options: str, gps: str = HOME) -> Iterator[ServerProce
         assert server.process is not None
         if server.process.poll() is None:
             server.stop()
-        for keeper in server.keepers():
+        for keeper in [*server.keepers(GUARD), *server.keepers()]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGKILL)
 

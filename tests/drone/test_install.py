@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import venv
@@ -25,7 +26,59 @@ def test_the_installation_can_be_looked_at_first() -> None:
     assert (
         "ExecStopPost=/opt/influx-drone/bin/influx-drone-server --led-off --pin 22" in done.stdout
     )
-    assert "@" not in done.stdout.partition("[Unit]")[2]
+    assert not re.search("@[A-Z]+@", done.stdout)
+
+
+def unit_of(*options: str) -> list[str]:
+    """The lines of the unit that would be written."""
+    done = install("--dry-run", *options)
+    assert done.returncode == 0
+    unit = done.stdout.partition("[Unit]")[2].partition("\n+ ")[0]
+    return [line.strip() for line in unit.splitlines()]
+
+
+def commands_of(unit: list[str]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in unit if line.startswith("Exec"))
+
+
+@pytest.mark.parametrize("options", [[], ["--active-high"]])
+def test_all_commands_of_the_unit_know_how_the_relay_is_wired(options: list[str]) -> None:
+    commands = commands_of(unit_of("--pin", "22", *options))
+    assert set(commands) == {"ExecStart", "ExecStopPost"}
+    for command in commands.values():
+        assert " ".join(["--pin 22", *options]) in command
+        assert ("--active-high" in command) == bool(options)
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """The unit for this machine: commands that exist, a user that is there."""
+    lines = "\n".join(["[Unit]", *unit_of("--user", "daemon")])
+    path = tmp_path / "influx-drone.service"
+    path.write_text(lines.replace("/opt/influx-drone/bin/influx-drone-server", "/bin/true"))
+    return path
+
+
+def analyse(*words: object) -> subprocess.CompletedProcess[str]:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is missing")
+    command = ["systemd-analyze", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.system
+def test_the_unit_is_understood(unit: Path) -> None:
+    done = analyse("verify", "--man=no", unit)
+    assert done.returncode == 0
+    assert unit.name not in done.stderr
+
+
+@pytest.mark.system
+def test_the_unit_exposes_little(unit: Path) -> None:
+    """Below 4 of 10, "OK" by systemd's own measure."""
+    done = analyse("security", "--offline=true", "--threshold=39", "--no-pager", unit)
+    assert done.returncode == 0, done.stdout
+    assert "Overall exposure level" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -171,8 +171,7 @@ def test_a_stopped_server_leaves_no_keeper_and_the_led_off(
 
 def test_led_off(server: ServerProcess) -> None:
     server.stop()
-    command = [sys.executable, "-m", "influx_drone.cli", "--led-off", "--dry-run"]
-    subprocess.run([*command, "--state", str(server.state)], check=True)
+    server.led_off()
     assert server.led()[-1]["led"] == "off"
 
 

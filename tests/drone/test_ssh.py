@@ -25,7 +25,7 @@ from influx_drone.ground import FlashFailed, opened_flight
 from influx_drone.link import STATES, Host, Link, LinkLost, parse_host
 from influx_wrap.formats.flight import read_flash_rtk
 from tests.docs.pages import documented
-from tests.drone.harness import ServerProcess, serving, wait_for
+from tests.drone.harness import ServerProcess, lines_of, serving, wait_for
 from tests.drone.ssh import Sshd, make_key, sshd, wire
 
 pytestmark = pytest.mark.system
@@ -59,8 +59,7 @@ def through(gate: Sshd, drone: ServerProcess, port: int | None = None) -> Host:
 def agree(folder: Path, drone: ServerProcess, n: int) -> None:
     """Nothing lost, nothing doubled: n flashes, n readings, on both sides the same."""
     theirs = drone.readings()
-    lines = (folder / "readings.jsonl").read_text().splitlines()
-    ours = [entry for entry in map(json.loads, lines) if entry["kind"] == "reading"]
+    ours = [entry for entry in lines_of(folder / "readings.jsonl") if entry["kind"] == "reading"]
     assert len(theirs) == n
     assert sorted(ours, key=lambda entry: entry["n"]) == theirs
     assert len({entry["id"] for entry in theirs}) == n

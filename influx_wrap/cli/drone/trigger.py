@@ -108,7 +108,7 @@ def _flash_one(flight: Flight, out: Path, points: int, live: Live, errors: Conso
         errors.print(f"Point {point}: no answer; {error}. Press Enter again if it still hovers.")
         return
     except FlashFailed as error:
-        errors.print(f"Point {point}: no flash, {error}.")
+        errors.print(f"Point {point}: no reading, {error}.")
         return
     if answer["kind"] == "refused":
         errors.print(f"Point {point}: no flash, {answer['reason']}.")
