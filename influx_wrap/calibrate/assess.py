@@ -17,7 +17,9 @@ from influx_wrap.calibrate.best_fit import BestFit
 from influx_wrap.calibrate.goodness import Goodness
 from influx_wrap.calibrate.model_error import MIN_GROUPS
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, field_of_view_deg
 from influx_wrap.model.result import Assessment, Grade, ProjectionUncertainty
+from influx_wrap.model.words import counted
 
 FX_SIGMA = (0.01, 0.05)
 """Relative sigma of fx from which on care is needed, and from which on it is no use."""
@@ -42,6 +44,10 @@ SEEN = 0.4
 """Share of the picture that has corners."""
 FLAT_DEG = 15.0
 """A board that is never tilted by more than this says little about the focal length."""
+FISHEYE_CORNER, FISHEYE_K1 = 1.3, -0.15
+"""A lens that bends as much as the second, in pictures whose corners are this many focal lengths
+from the centre or more, is a fisheye; one that draws straight lines straight has a k1 of about 0,
+and a fisheye's radians from the axis, as a polynomial of the tangent, begin with a k1 of -1/3."""
 
 _RANK: dict[Grade, int] = {"good": 0, "usable with care": 1, "do not use": 2}
 _CORNERS = (
@@ -82,7 +88,7 @@ class _Finding:
 
 def assess(evidence: Evidence) -> Assessment:
     """Good, usable with care, or not to be used, and why."""
-    findings = [*_precision(evidence), *_views(evidence), *_noise(evidence)]
+    findings = [*_lens(evidence), *_precision(evidence), *_views(evidence), *_noise(evidence)]
     if evidence.goodness is not None:
         findings += [*_structure(evidence, evidence.goodness), *_coverage(evidence.goodness)]
     worst: Grade = max((f.grade for f in findings), key=_RANK.__getitem__, default="good")
@@ -94,6 +100,33 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
     if not value <= limits[1]:
         return "do not use"
     return "usable with care" if value > limits[0] else "good"
+
+
+def _lens(evidence: Evidence) -> Iterator[_Finding]:
+    """What the answer itself says of the lens, however well the corners fit: the middle of a
+    fisheye's picture can be described, and what is beyond the board cannot be checked."""
+    intrinsics = Intrinsics.from_array(evidence.best.theta)
+    corner = _corner(evidence)
+    if _is_fisheye(evidence):
+        yield _Finding(
+            "do not use",
+            f"k1 is {intrinsics.k1:.2f} and the picture's corners are {corner:.1f} focal lengths "
+            f"from the centre, as of a fisheye lens of about {math.degrees(2 * corner):.0f} degrees",
+        )
+    elif any(math.isnan(angle) for angle in field_of_view_deg(intrinsics, evidence.image_size)):
+        yield _Finding(
+            "usable with care",
+            "the lens model has no rays near the picture's rim, where the distortion folds",
+        )
+
+
+def _corner(evidence: Evidence) -> float:
+    """How far the picture's corners are from its centre, in focal lengths."""
+    return evidence.diagonal_px / 2 / float(evidence.best.theta[0])
+
+
+def _is_fisheye(evidence: Evidence) -> bool:
+    return _corner(evidence) > FISHEYE_CORNER and evidence.best.theta[4] < FISHEYE_K1
 
 
 def _precision(evidence: Evidence) -> Iterator[_Finding]:
@@ -117,21 +150,16 @@ def _views(evidence: Evidence) -> Iterator[_Finding]:
         yield _Finding(grade, f"{len(unused)} of {len(best.unused)} views could not be used")
     if evidence.board_m is None:
         return
-    n_used = len(best.unused) - len(unused)
+    views = counted(len(best.unused) - len(unused), "view")
     if best.groups < 3:
-        yield _Finding("do not use", f"{_of_views(best.groups, n_used)} determine hardly anything")
+        poses = counted(best.groups, "pose")
+        yield _Finding("do not use", f"{views} in {poses} determine hardly anything")
     elif best.inflation is None:
         yield _Finding(
             "usable with care",
-            f"{_of_views(best.groups, n_used)} (fewer than {MIN_GROUPS} that are clearly "
-            "different) do not show how far the lens model is off",
+            f"{views} in fewer than {MIN_GROUPS} clearly different poses cannot show how "
+            "far the lens model is off",
         )
-
-
-def _of_views(groups: int, views: int) -> str:
-    if groups == views:
-        return f"{views} view{'s' * (views != 1)}"
-    return f"{views} views, of which only {groups} differ,"
 
 
 def _noise(evidence: Evidence) -> Iterator[_Finding]:
@@ -214,5 +242,9 @@ def _film_next(evidence: Evidence) -> Iterator[str]:
         yield "tilt the board by 30 to 45 degrees: up, down, left and right"
     if best.bow is not None and np.abs(best.bow).max() > BENT * evidence.board_m:
         yield "fix the board to something flat"
-    if goodness.reach_px(RING_RATIO) is not None or best.refused_bow is not None:
-        yield "a fisheye lens needs a fisheye model: k1, k2, p1, p2 do not describe it"
+    if (
+        _is_fisheye(evidence)
+        or goodness.reach_px(RING_RATIO) is not None
+        or best.refused_bow is not None
+    ):
+        yield "if the lens is a fisheye, use a fisheye model: k1, k2, p1, p2 do not describe it"

@@ -28,18 +28,25 @@ def equidistant(points: FloatArray, focal_px: float) -> FloatArray:
     return centre + focal_px * (angle / across)[:, None] * points[:, :2]
 
 
-def fisheye(field_deg: float, n_views: int = 24, seed: int = 5) -> Observations:
-    """A board all over the field of an equidistant lens."""
+def fisheye(
+    field_deg: float,
+    n_views: int = 24,
+    seed: int = 5,
+    *,
+    reach: float = 0.42,
+    distances_m: tuple[float, float] = (0.15, 0.4),
+) -> Observations:
+    """A board up to ``reach`` of an equidistant lens's field from its middle."""
     rng = np.random.default_rng(seed)
     focal_px = IMAGE_SIZE[0] / np.radians(field_deg)
     board = GRID.points - GRID.points.mean(axis=0)
     uv, valid = [], []
     while len(uv) < n_views:
-        away = np.radians(rng.uniform(0, 0.42 * field_deg))
+        away = np.radians(rng.uniform(0, reach * field_deg))
         around = rng.uniform(0, 2 * np.pi)
         towards = Rotation.from_euler("zx", [around, away])
         turned = towards * Rotation.from_rotvec(rng.normal(0, 0.3, 3))
-        place = towards.apply([0, 0, rng.uniform(0.15, 0.4)])
+        place = towards.apply([0, 0, rng.uniform(*distances_m)])
         seen = equidistant(turned.apply(board) + place, focal_px)
         seen += rng.normal(0, 0.1, seen.shape)
         inside = ((seen >= 0) & (seen <= np.array(IMAGE_SIZE) - 1)).all(axis=1)
@@ -58,6 +65,31 @@ def test_a_fisheye_is_not_to_be_used(recipe: object) -> None:
     assert answer.assessment is not None
     assert answer.assessment.grade == "do not use"
     assert "structure" in answer.assessment.sentence
+
+
+@pytest.mark.parametrize("n_views", [3, 12])
+def test_a_fisheye_s_middle_fits_and_is_not_to_be_used(n_views: int) -> None:
+    """In the middle of the picture the polynomial follows the lens to a hundredth of a pixel."""
+    seen = fisheye(170.0, n_views, reach=0.06, distances_m=(0.5, 0.9))
+    answer = calibrate(seen, "batch")
+    assert answer.residuals.rms_px < 0.15
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    assert "of a fisheye lens" in answer.assessment.reasons[0]
+    assert any("fisheye model" in text for text in answer.assessment.film_next)
+
+
+def test_a_barrel_that_folds_in_the_picture_s_corners_is_named() -> None:
+    """Of an ordinary lens with much distortion, which is no fisheye."""
+    camera = dataclasses.replace(CAMERA, fx=1105.0, fy=1105.0, k1=-0.4, k2=-0.05)
+    answer = calibrate(board_scene(3, 20, camera=camera).observations, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "usable with care"
+    assert any("folds" in reason for reason in answer.assessment.reasons)
+    steep = dataclasses.replace(camera, k1=-0.35, k2=0.14)
+    answer = calibrate(board_scene(3, 20, camera=steep).observations, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "good"
 
 
 def test_a_good_calibration_is_called_good() -> None:
@@ -154,6 +186,14 @@ def test_a_bow_no_board_has_is_not_believed() -> None:
     np.testing.assert_allclose(answer.bow_m[0], 0.004 * side_m, rtol=0.05)
     assert answer.assessment is not None
     assert any("flat" in advice for advice in answer.assessment.film_next)
+
+
+def test_poses_that_are_alike_are_counted_in_words() -> None:
+    scene = board_scene(3, 6)
+    same = scene.observations.subset(np.zeros(8, dtype=int))
+    answer = calibrate(same, "batch")
+    assert answer.assessment is not None
+    assert "8 views in 1 pose determine hardly anything" in answer.assessment.reasons
 
 
 def test_sigma_holds_where_the_model_does_not_fit() -> None:
