@@ -16,6 +16,7 @@ import numpy as np
 from influx_wrap.calibrate.best_fit import BestFit
 from influx_wrap.calibrate.goodness import Goodness
 from influx_wrap.calibrate.model_error import MIN_GROUPS
+from influx_wrap.calibrate.two_cameras import TwoCameras
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, field_of_view_deg
 from influx_wrap.model.result import Assessment, Grade, ProjectionUncertainty
@@ -40,6 +41,8 @@ UNUSED = (0.2, 0.5)
 """Share of views left out."""
 BENT = 0.002
 """Bow of a board, in lengths of its longer side, that makes the answer depend on it."""
+NAMED = 4
+"""How many views are named in a reason."""
 SEEN = 0.4
 """Share of the picture that has corners."""
 FLAT_DEG = 15.0
@@ -64,6 +67,8 @@ class Evidence:
 
     goodness    of the answer; None for measured points, whose residuals are not corners' alone
     board_m     longer side of the board; None if the target is no board
+    two_cameras  what the views look like if they are not of one camera
+    view_names  what people call the views
     """
 
     theta: FloatArray
@@ -73,6 +78,8 @@ class Evidence:
     goodness: Goodness | None
     image_size: tuple[int, int]
     board_m: float | None
+    two_cameras: TwoCameras | None
+    view_names: tuple[str, ...]
 
     @property
     def diagonal_px(self) -> float:
@@ -88,7 +95,8 @@ class _Finding:
 
 def assess(evidence: Evidence) -> Assessment:
     """Good, usable with care, or not to be used, and why."""
-    findings = [*_lens(evidence), *_precision(evidence), *_views(evidence), *_noise(evidence)]
+    findings = [*_cameras(evidence), *_lens(evidence), *_precision(evidence)]
+    findings += [*_views(evidence), *_noise(evidence)]
     if evidence.goodness is not None:
         findings += [*_structure(evidence, evidence.goodness), *_coverage(evidence.goodness)]
     worst: Grade = max((f.grade for f in findings), key=_RANK.__getitem__, default="good")
@@ -102,18 +110,33 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
     return "usable with care" if value > limits[0] else "good"
 
 
+def _cameras(evidence: Evidence) -> Iterator[_Finding]:
+    two = evidence.two_cameras
+    if two is None:
+        return
+    names = [name for name, other in zip(evidence.view_names, two.is_second, strict=True) if other]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    cameras = [f"fx {t[0]:.4g}, cx {t[2]:.4g}, cy {t[3]:.4g}" for t in (two.first, two.second)]
+    yield _Finding(
+        "do not use",
+        f"the views are of two cameras, or one was zoomed, refocused or turned upside down: "
+        f"{cameras[1]} fits {', '.join(names[:NAMED])}{more} and {cameras[0]} the others",
+    )
+
+
 def _lens(evidence: Evidence) -> Iterator[_Finding]:
     """What the answer itself says of the lens, however well the corners fit: the middle of a
     fisheye's picture can be described, and what is beyond the board cannot be checked."""
     intrinsics = Intrinsics.from_array(evidence.best.theta)
-    corner = _corner(evidence)
     if _is_fisheye(evidence):
+        corner = _corner(evidence)
+        field_deg = math.degrees(2 * corner)
         yield _Finding(
             "do not use",
             f"k1 is {intrinsics.k1:.2f} and the picture's corners are {corner:.1f} focal lengths "
-            f"from the centre, as of a fisheye lens of about {math.degrees(2 * corner):.0f} degrees",
+            f"from the centre, as of a fisheye lens of about {field_deg:.0f} degrees",
         )
-    elif any(math.isnan(angle) for angle in field_of_view_deg(intrinsics, evidence.image_size)):
+    elif not np.isfinite(field_of_view_deg(intrinsics, evidence.image_size)).all():
         yield _Finding(
             "usable with care",
             "the lens model has no rays near the picture's rim, where the distortion folds",
@@ -225,6 +248,8 @@ def _coverage(goodness: Goodness) -> Iterator[_Finding]:
 
 def _film_next(evidence: Evidence) -> Iterator[str]:
     best, goodness = evidence.best, evidence.goodness
+    if evidence.two_cameras is not None:
+        yield "calibrate each camera, zoom and focus with its own pictures"
     if goodness is None:
         return
     missing = [name for name, row, column in _CORNERS if not goodness.seen[row, column]]

@@ -221,7 +221,7 @@ def _adjust(task: _Task, start: _State, sigma_px: float) -> Adjustment:
             problem, start.theta, start.poses,
             stop=TIGHT_STOP, weights=weights, bow=start.bow, prior=prior,
         )  # fmt: skip
-    subset, chunks = _subset(problem, active)
+    subset, chunks = problem.some_views(active)
     fit = adjust(
         subset, start.theta, start.poses[active],
         stop=TIGHT_STOP, weights=weights[chunks], bow=start.bow, prior=prior,
@@ -229,23 +229,6 @@ def _adjust(task: _Task, start: _State, sigma_px: float) -> Adjustment:
     poses = start.poses.copy()
     poses[active] = fit.poses
     return replace(fit, poses=poses)
-
-
-def _subset(problem: Problem, active: BoolArray) -> tuple[Problem, BoolArray]:
-    """The problem of the active views alone, and the mask of its chunks."""
-    chunks = active[problem.view_of_chunk]
-    lengths = np.diff(problem.first)[active]
-    subset = Problem(
-        data=problem.data[chunks],
-        count=problem.count[chunks],
-        first=np.concatenate([[0], np.cumsum(lengths)]),
-        point=problem.point[chunks],
-        weights=problem.weights[chunks],
-        names=tuple(problem.names[view] for view in np.flatnonzero(active).tolist()),
-        n_target_points=problem.n_target_points,
-        image_size=problem.image_size,
-    )
-    return subset, chunks
 
 
 def _sigma(problem: Problem, fit: Adjustment, weights: FloatArray) -> float:

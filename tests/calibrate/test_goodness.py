@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from influx_wrap.calibrate.model_error import alike
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
 from tests.calibrate.scenes import CAMERA, GRID, IMAGE_SIZE, Scene, board_scene, opencv_project
 
@@ -186,6 +188,41 @@ def test_a_bow_no_board_has_is_not_believed() -> None:
     np.testing.assert_allclose(answer.bow_m[0], 0.004 * side_m, rtol=0.05)
     assert answer.assessment is not None
     assert any("flat" in advice for advice in answer.assessment.film_next)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(CAMERA, fx=1160.0, fy=1153.0),
+        dataclasses.replace(CAMERA, cx=1279 - CAMERA.cx, cy=959 - CAMERA.cy),
+    ],
+    ids=["zoomed", "upside down"],
+)
+def test_views_of_two_cameras_are_told_apart(other: Intrinsics) -> None:
+    one = board_scene(1, 8, sigma_px=0.05).observations
+    two = board_scene(2, 6, camera=other, sigma_px=0.05).observations
+    both = dataclasses.replace(
+        one,
+        uv=np.concatenate([one.uv, two.uv]),
+        valid=np.concatenate([one.valid, two.valid]),
+        view_ids=np.arange(14),
+        view_names=(*(f"a{i}.png" for i in range(8)), *(f"b{i}.png" for i in range(6))),
+    )
+    answer = calibrate(both, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    reason = answer.assessment.reasons[0]
+    assert "fits b0.png, b1.png, b2.png, b3.png and 2 more" in reason
+    numbers = [float(text) for text in re.findall(r"fx (\d+)", reason)]
+    np.testing.assert_allclose(numbers, [other.fx, CAMERA.fx], rtol=0.01)
+
+
+def test_a_lens_that_the_model_does_not_describe_is_one_camera() -> None:
+    """Nor is a board that is bent."""
+    for seen in (fisheye(110.0), board_scene(4, 20, bow_m=(0.01, -0.01, 0.0)).observations):
+        answer = calibrate(seen, "batch", focal_px=600.0)
+        assert answer.assessment is not None
+        assert "two cameras" not in answer.assessment.sentence
 
 
 def test_poses_that_are_alike_are_counted_in_words() -> None:
