@@ -131,7 +131,8 @@ def spread(
     n_groups = int(identical.max()) + 1
     similar = alike(outlines[used], SIMILAR * diagonal_px)
     if similar.max() + 1 < MIN_GROUPS:
-        return Spread(base, n_groups, None)
+        # It cannot be told how much they share, so all of it is taken as shared.
+        return Spread(_noise_covariance(information, similar, sigma_px, prior), n_groups, None)
     membership = np.eye(similar.max() + 1)[similar].T
     # In parameters whose noise covariance is the identity every direction would be 1 but for
     # chance, and nothing depends on the units in which the target or the lens are described.
