@@ -17,6 +17,7 @@ from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import bow_basis
 from tests.calibrate.scenes import CAMERA, GRID, IMAGE_SIZE, Scene, board_scene, opencv_project
 
 QUICK = {name: dataclasses.replace(r, rollouts=min(r.rollouts, 4)) for name, r in RECIPES.items()}
@@ -37,11 +38,13 @@ def fisheye(
     *,
     reach: float = 0.42,
     distances_m: tuple[float, float] = (0.15, 0.4),
+    bow_m: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> Observations:
     """A board up to ``reach`` of an equidistant lens's field from its middle."""
     rng = np.random.default_rng(seed)
     focal_px = IMAGE_SIZE[0] / np.radians(field_deg)
     board = GRID.points - GRID.points.mean(axis=0)
+    board[:, 2] += bow_basis(GRID.points) @ bow_m
     uv, valid = [], []
     while len(uv) < n_views:
         away = np.radians(rng.uniform(0, reach * field_deg))
@@ -231,6 +234,20 @@ def test_poses_that_are_alike_are_counted_in_words() -> None:
     answer = calibrate(same, "batch")
     assert answer.assessment is not None
     assert "8 views in 1 pose determine hardly anything" in answer.assessment.reasons
+
+
+def test_a_bow_that_may_be_the_lens_s_error_is_in_sigma() -> None:
+    """A bow of 0.1 mm is seen clearly only by a lens that the model describes."""
+    on = dataclasses.replace(RECIPES["batch"], bow="on")
+    slight = fisheye(90.0, 14, bow_m=(1e-4, -1e-4, 0.0))
+    flat, bent = calibrate(slight, "batch"), calibrate(slight, on)
+    assert flat.bow_m is None
+    assert bent.bow_m is not None
+    apart = np.abs(flat.intrinsics.array - bent.intrinsics.array)
+    assert (apart > 0).all()
+    assert (apart <= flat.sigma).all()
+    clear = calibrate(fisheye(90.0, 14, bow_m=(4e-4, -4e-4, 0.0)), "batch")
+    np.testing.assert_allclose(clear.bow_m, (4e-4, -4e-4, 0.0), atol=1e-4)
 
 
 def test_sigma_holds_where_the_model_does_not_fit() -> None:
