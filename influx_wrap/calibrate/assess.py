@@ -16,8 +16,11 @@ import numpy as np
 from influx_wrap.calibrate.best_fit import BestFit
 from influx_wrap.calibrate.goodness import Goodness
 from influx_wrap.calibrate.model_error import MIN_GROUPS
+from influx_wrap.calibrate.two_cameras import TwoCameras
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics, field_of_view_deg
 from influx_wrap.model.result import Assessment, Grade, ProjectionUncertainty
+from influx_wrap.model.words import counted
 
 FX_SIGMA = (0.01, 0.05)
 """Relative sigma of fx from which on care is needed, and from which on it is no use."""
@@ -38,10 +41,16 @@ UNUSED = (0.2, 0.5)
 """Share of views left out."""
 BENT = 0.002
 """Bow of a board, in lengths of its longer side, that makes the answer depend on it."""
+NAMED = 4
+"""How many views are named in a reason."""
 SEEN = 0.4
 """Share of the picture that has corners."""
 FLAT_DEG = 15.0
 """A board that is never tilted by more than this says little about the focal length."""
+FISHEYE_CORNER, FISHEYE_K1 = 1.3, -0.15
+"""A lens that bends as much as the second, in pictures whose corners are this many focal lengths
+from the centre or more, is a fisheye; one that draws straight lines straight has a k1 of about 0,
+and a fisheye's radians from the axis, as a polynomial of the tangent, begin with a k1 of -1/3."""
 
 _RANK: dict[Grade, int] = {"good": 0, "usable with care": 1, "do not use": 2}
 _CORNERS = (
@@ -58,6 +67,8 @@ class Evidence:
 
     goodness    of the answer; None for measured points, whose residuals are not corners' alone
     board_m     longer side of the board; None if the target is no board
+    two_cameras  what the views look like if they are not of one camera
+    view_names  what people call the views
     """
 
     theta: FloatArray
@@ -67,6 +78,8 @@ class Evidence:
     goodness: Goodness | None
     image_size: tuple[int, int]
     board_m: float | None
+    two_cameras: TwoCameras | None
+    view_names: tuple[str, ...]
 
     @property
     def diagonal_px(self) -> float:
@@ -82,7 +95,8 @@ class _Finding:
 
 def assess(evidence: Evidence) -> Assessment:
     """Good, usable with care, or not to be used, and why."""
-    findings = [*_precision(evidence), *_views(evidence), *_noise(evidence)]
+    findings = [*_cameras(evidence), *_lens(evidence), *_precision(evidence)]
+    findings += [*_views(evidence), *_noise(evidence)]
     if evidence.goodness is not None:
         findings += [*_structure(evidence, evidence.goodness), *_coverage(evidence.goodness)]
     worst: Grade = max((f.grade for f in findings), key=_RANK.__getitem__, default="good")
@@ -94,6 +108,48 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
     if not value <= limits[1]:
         return "do not use"
     return "usable with care" if value > limits[0] else "good"
+
+
+def _cameras(evidence: Evidence) -> Iterator[_Finding]:
+    two = evidence.two_cameras
+    if two is None:
+        return
+    names = [name for name, other in zip(evidence.view_names, two.is_second, strict=True) if other]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    cameras = [f"fx {t[0]:.4g}, cx {t[2]:.4g}, cy {t[3]:.4g}" for t in (two.first, two.second)]
+    yield _Finding(
+        "do not use",
+        f"the views are of two cameras, or one was zoomed, refocused or turned upside down: "
+        f"{cameras[1]} fits {', '.join(names[:NAMED])}{more} and {cameras[0]} the others",
+    )
+
+
+def _lens(evidence: Evidence) -> Iterator[_Finding]:
+    """What the answer itself says of the lens, however well the corners fit: the middle of a
+    fisheye's picture can be described, and what is beyond the board cannot be checked."""
+    intrinsics = Intrinsics.from_array(evidence.best.theta)
+    if _is_fisheye(evidence):
+        corner = _corner(evidence)
+        field_deg = math.degrees(2 * corner)
+        yield _Finding(
+            "do not use",
+            f"k1 is {intrinsics.k1:.2f} and the picture's corners are {corner:.1f} focal lengths "
+            f"from the centre, as of a fisheye lens of about {field_deg:.0f} degrees",
+        )
+    elif not np.isfinite(field_of_view_deg(intrinsics, evidence.image_size)).all():
+        yield _Finding(
+            "usable with care",
+            "the lens model has no rays near the picture's rim, where the distortion folds",
+        )
+
+
+def _corner(evidence: Evidence) -> float:
+    """How far the picture's corners are from its centre, in focal lengths."""
+    return evidence.diagonal_px / 2 / float(evidence.best.theta[0])
+
+
+def _is_fisheye(evidence: Evidence) -> bool:
+    return _corner(evidence) > FISHEYE_CORNER and evidence.best.theta[4] < FISHEYE_K1
 
 
 def _precision(evidence: Evidence) -> Iterator[_Finding]:
@@ -117,21 +173,16 @@ def _views(evidence: Evidence) -> Iterator[_Finding]:
         yield _Finding(grade, f"{len(unused)} of {len(best.unused)} views could not be used")
     if evidence.board_m is None:
         return
-    n_used = len(best.unused) - len(unused)
+    views = counted(len(best.unused) - len(unused), "view")
     if best.groups < 3:
-        yield _Finding("do not use", f"{_of_views(best.groups, n_used)} determine hardly anything")
+        poses = counted(best.groups, "pose")
+        yield _Finding("do not use", f"{views} in {poses} determine hardly anything")
     elif best.inflation is None:
         yield _Finding(
             "usable with care",
-            f"{_of_views(best.groups, n_used)} (fewer than {MIN_GROUPS} that are clearly "
-            "different) do not show how far the lens model is off",
+            f"{views} in fewer than {MIN_GROUPS} clearly different poses cannot show how "
+            "far the lens model is off",
         )
-
-
-def _of_views(groups: int, views: int) -> str:
-    if groups == views:
-        return f"{views} view{'s' * (views != 1)}"
-    return f"{views} views, of which only {groups} differ,"
 
 
 def _noise(evidence: Evidence) -> Iterator[_Finding]:
@@ -197,6 +248,8 @@ def _coverage(goodness: Goodness) -> Iterator[_Finding]:
 
 def _film_next(evidence: Evidence) -> Iterator[str]:
     best, goodness = evidence.best, evidence.goodness
+    if evidence.two_cameras is not None:
+        yield "calibrate each camera, zoom and focus with its own pictures"
     if goodness is None:
         return
     missing = [name for name, row, column in _CORNERS if not goodness.seen[row, column]]
@@ -214,5 +267,9 @@ def _film_next(evidence: Evidence) -> Iterator[str]:
         yield "tilt the board by 30 to 45 degrees: up, down, left and right"
     if best.bow is not None and np.abs(best.bow).max() > BENT * evidence.board_m:
         yield "fix the board to something flat"
-    if goodness.reach_px(RING_RATIO) is not None or best.refused_bow is not None:
-        yield "a fisheye lens needs a fisheye model: k1, k2, p1, p2 do not describe it"
+    if (
+        _is_fisheye(evidence)
+        or goodness.reach_px(RING_RATIO) is not None
+        or best.refused_bow is not None
+    ):
+        yield "if the lens is a fisheye, use a fisheye model: k1, k2, p1, p2 do not describe it"

@@ -27,6 +27,9 @@ BOW_EVIDENCE = 30.0
 
 By chance alone they reach it once in a million experiments.
 """
+CLEAR_BOW = 120.0
+"""The same where the lens model is seen not to fit: its error can look like a bow. Of a flat board
+in a lens with more distortion than k1 and k2 it reaches 90; of bent sheets it is 170 and more."""
 MOST_BOW = 0.01
 """The largest bow a board has, in lengths of its longer side."""
 
@@ -133,12 +136,12 @@ def fit_batch(
     task = _Task(problem, make_rings(problem), allowed, points, always)
     poses = estimate_poses(problem, theta)
     start = _State(theta, poses, None if bow == "off" else np.zeros(3), weights)
-    fit, refused = _fit_with_bow(task, start, bow)
+    fit, refused, doubt = _fit_with_bow(task, start, bow)
     worst = float(np.sqrt(np.diag(fit.spread.covariance)[2:4].max()))
     prior_used = always is not None
     if prior is not None and not prior_used and not worst <= prior.sigma_px:
         prior_used = True
-        fit, refused = _fit_with_bow(replace(task, prior=prior), start, bow)
+        fit, refused, doubt = _fit_with_bow(replace(task, prior=prior), start, bow)
     used = np.add.reduceat((fit.state.weights > 0).sum(axis=1), problem.first[:-1])
     return BatchFit(
         theta=fit.state.theta,
@@ -146,7 +149,7 @@ def fit_batch(
         weights=fit.state.weights,
         dropped=np.flatnonzero(used == 0),
         sigma_px=fit.sigma_px,
-        covariance=fit.spread.covariance[:8, :8],
+        covariance=fit.spread.covariance[:8, :8] + np.outer(doubt, doubt),
         bow=fit.state.bow,
         refused_bow=refused,
         prior_used=prior_used,
@@ -156,22 +159,26 @@ def fit_batch(
     )
 
 
-def _fit_with_bow(task: _Task, start: _State, bow: str) -> tuple[_Converged, FloatArray | None]:
-    """The fit, flat if the bow is off, not there or not to be believed; and a bow of the last
-    kind."""
-    fit = _fit_without_outliers(task, start)
+def _fit_with_bow(
+    task: _Task, start: _State, bow: str
+) -> tuple[_Converged, FloatArray | None, FloatArray]:
+    """The fit, flat if the bow is off, not there or not to be believed; a bow that no board has;
+    and by how much the intrinsics (8,) would differ with a bow that is in doubt."""
+    fit, sure = _fit_without_outliers(task, start), np.zeros(8)
     shape = fit.state.bow
     if shape is None:
-        return fit, None
+        return fit, None, sure
     side = float((task.points.max(axis=0) - task.points.min(axis=0)).max())
     impossible = bool(np.abs(shape).max() > MOST_BOW * side)
     length = float(shape @ np.linalg.solve(fit.spread.covariance[8:, 8:], shape))
-    if bow == "on" and not impossible:
-        return fit, None
-    if impossible or length < BOW_EVIDENCE:
-        flat = _State(start.theta, start.poses, None, start.weights)
-        return _fit_without_outliers(task, flat), shape if impossible else None
-    return fit, None
+    fits_else = fit.spread.inflation is None or fit.spread.inflation == 1
+    enough = BOW_EVIDENCE if fits_else else CLEAR_BOW
+    if not impossible and (bow == "on" or length >= enough):
+        return fit, None, sure
+    flat = _fit_without_outliers(task, _State(start.theta, start.poses, None, start.weights))
+    if not impossible and length >= BOW_EVIDENCE:
+        return flat, None, fit.state.theta - flat.state.theta
+    return flat, shape if impossible else None, sure
 
 
 def _fit_without_outliers(task: _Task, start: _State) -> _Converged:
@@ -221,7 +228,7 @@ def _adjust(task: _Task, start: _State, sigma_px: float) -> Adjustment:
             problem, start.theta, start.poses,
             stop=TIGHT_STOP, weights=weights, bow=start.bow, prior=prior,
         )  # fmt: skip
-    subset, chunks = _subset(problem, active)
+    subset, chunks = problem.some_views(active)
     fit = adjust(
         subset, start.theta, start.poses[active],
         stop=TIGHT_STOP, weights=weights[chunks], bow=start.bow, prior=prior,
@@ -229,23 +236,6 @@ def _adjust(task: _Task, start: _State, sigma_px: float) -> Adjustment:
     poses = start.poses.copy()
     poses[active] = fit.poses
     return replace(fit, poses=poses)
-
-
-def _subset(problem: Problem, active: BoolArray) -> tuple[Problem, BoolArray]:
-    """The problem of the active views alone, and the mask of its chunks."""
-    chunks = active[problem.view_of_chunk]
-    lengths = np.diff(problem.first)[active]
-    subset = Problem(
-        data=problem.data[chunks],
-        count=problem.count[chunks],
-        first=np.concatenate([[0], np.cumsum(lengths)]),
-        point=problem.point[chunks],
-        weights=problem.weights[chunks],
-        names=tuple(problem.names[view] for view in np.flatnonzero(active).tolist()),
-        n_target_points=problem.n_target_points,
-        image_size=problem.image_size,
-    )
-    return subset, chunks
 
 
 def _sigma(problem: Problem, fit: Adjustment, weights: FloatArray) -> float:

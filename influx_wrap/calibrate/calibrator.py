@@ -25,6 +25,7 @@ from influx_wrap.calibrate.rollouts import (
     select_rollout,
 )
 from influx_wrap.calibrate.start import Start, make_start
+from influx_wrap.calibrate.two_cameras import two_cameras
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.compute.progress import Progress
 from influx_wrap.model.arrays import FloatArray
@@ -350,6 +351,10 @@ def _assessed(
     goodness = None
     if not (isinstance(target, PointCloud) and target.covariance is not None):
         goodness = goodness_of(problem, fit.theta, best.bow, best.poses, best.weights)
+    apart = None
+    # Where noise alone explains how the views differ, they are of one camera.
+    if best.inflation is not None and best.inflation > 1:
+        apart = two_cameras(problem, best.theta, best.poses, best.weights)
     extent = target.points.max(axis=0) - target.points.min(axis=0)
     return assess(
         Evidence(
@@ -360,5 +365,7 @@ def _assessed(
             goodness=goodness,
             image_size=problem.image_size,
             board_m=None if isinstance(target, PointCloud) else float(extent.max()),
+            two_cameras=apart,
+            view_names=start.observations.view_names,
         )
     )

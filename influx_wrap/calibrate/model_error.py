@@ -131,7 +131,8 @@ def spread(
     n_groups = int(identical.max()) + 1
     similar = alike(outlines[used], SIMILAR * diagonal_px)
     if similar.max() + 1 < MIN_GROUPS:
-        return Spread(base, n_groups, None)
+        # It cannot be told how much they share, so all of it is taken as shared.
+        return Spread(_noise_covariance(information, similar, sigma_px, prior), n_groups, None)
     membership = np.eye(similar.max() + 1)[similar].T
     # In parameters whose noise covariance is the identity every direction would be 1 but for
     # chance, and nothing depends on the units in which the target or the lens are described.
@@ -141,7 +142,9 @@ def spread(
     signs = _halves(len(membership))
     seen = _half_sample_covariance(grouped, membership @ score @ root, signs, whitened_prior)
     excess, directions = np.linalg.eigh(seen)
-    chance = _largest_by_chance(grouped, signs, whitened_prior, sigma_px)
+    usual, rare = _largest_by_chance(grouped, signs, whitened_prior, sigma_px)
+    # The clearer it is that there is more than noise, the less of it is taken for a rare chance.
+    chance = usual + (rare - usual) * min(1.0, rare / excess[-1])
     factors = np.maximum(1.0, excess - (chance - 1.0))
     turned = root @ directions
     return Spread((turned * factors) @ turned.T, n_groups, float(factors.max()))
@@ -208,8 +211,8 @@ def _half_sample_covariance(
 
 def _largest_by_chance(
     information: FloatArray, signs: FloatArray, prior: FloatArray, sigma_px: float
-) -> float:
-    """What the largest ratio hardly ever exceeds if there is nothing but noise.
+) -> tuple[float, float]:
+    """What the largest ratio is if there is nothing but noise, and what it hardly ever exceeds.
 
     information  (K, n, n) of the groups in parameters whose noise covariance is the identity
     """
@@ -224,4 +227,4 @@ def _largest_by_chance(
     steps = _half_sample_steps(information, scores, signs, prior)
     covariances = np.einsum("hmi,hmj->mij", steps, steps) / len(steps)
     largest = np.linalg.eigvalsh(covariances)[:, -1]
-    return float(np.quantile(largest, CERTAINTY))
+    return float(np.median(largest)), float(np.quantile(largest, CERTAINTY))

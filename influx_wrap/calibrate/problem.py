@@ -13,12 +13,12 @@ that rollouts which drop different corners share the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from influx_wrap.calibrate.kernels import CHUNK, ROWS
-from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import bow_basis, is_planar
 
@@ -53,6 +53,21 @@ class Problem:
     def view_of_chunk(self) -> IntArray:
         """(C,) the view each chunk belongs to."""
         return np.repeat(np.arange(self.n_views), np.diff(self.first))
+
+    def some_views(self, active: BoolArray) -> tuple[Problem, BoolArray]:
+        """The problem of the active views (V,) alone, and which chunks (C,) those are."""
+        chunks = active[self.view_of_chunk]
+        lengths = np.diff(self.first)[active]
+        part = replace(
+            self,
+            data=self.data[chunks],
+            count=self.count[chunks],
+            first=np.concatenate([[0], np.cumsum(lengths)]),
+            point=self.point[chunks],
+            weights=self.weights[chunks],
+            names=tuple(self.names[view] for view in np.flatnonzero(active).tolist()),
+        )
+        return part, chunks
 
 
 def pack(observations: Observations) -> Problem:

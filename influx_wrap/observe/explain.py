@@ -21,10 +21,17 @@ def what_is_there(pictures: Sequence[Picture], target: BoardTarget) -> str:
     return _sentences(recognise(pictures), target)
 
 
-def other_board(pictures: Sequence[Picture], target: BoardTarget) -> str | None:
-    """The same, but None if they show nothing that is clearly another board."""
+def other_board(
+    pictures: Sequence[Picture], target: BoardTarget, *, is_seen_whole: bool = False
+) -> str | None:
+    """The same, but None if they show nothing that is clearly another board.
+
+    Where all of ``target`` was found in some pictures, only a larger board speaks against it.
+    """
     seen = recognise(pictures)
     if seen is None or _difference(seen, target) is None:
+        return None
+    if is_seen_whole and len(seen.target.points) <= len(target.points):
         return None
     return _sentences(seen, target)
 

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from scipy.spatial import cKDTree
 
-from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.tag36h11 import CODE_CELLS, N_TAGS, tag_cells
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
@@ -36,6 +36,9 @@ MIN_CORRELATION, MIN_LEAD = 0.4, 0.15
 """Mean likeness of tags to their codes that a large patch needs, and its lead over any other
 part of the board. Patches of few tags need more."""
 ALONE_CORRELATION = 0.9
+RIM, CONCENTRIC = (1.1, 1.9), 0.15
+"""How wide the white around a tag is, and how far off the tag's centre, in tag widths. What is dark
+inside of a tag's code is less than half as wide as the tag."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +123,23 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     area = across[0][:, 0] * across[1][:, 1] - across[0][:, 1] * across[1][:, 0]
     # Seen from the front, x to y of a board turns against the picture's u to v.
     corners[area > 0] = corners[area > 0][:, ::-1]
-    return corners
+    return corners[~_outlines_of_rims(corners, np.sqrt(np.abs(area)))]
+
+
+def _outlines_of_rims(quads: FloatArray, side_px: FloatArray) -> BoolArray:
+    """(n,) which of n quadrilaterals (n, 4, 2) are the outer edge of the white around a tag.
+
+    The squares at a tag's corners cut that white off from the rest. Its outer edge is as regular
+    as the tag itself, lies around it and is one gap wider on each side.
+    """
+    centres = quads.mean(axis=1)
+    around = np.zeros(len(quads), dtype=bool)
+    near = cKDTree(centres).query_ball_point(centres, CONCENTRIC * side_px)
+    for outer, inner in enumerate(near):
+        if len(inner) > 1:
+            ratio = side_px[outer] / side_px[inner]
+            around[outer] = ((ratio > RIM[0]) & (ratio < RIM[1])).any()
+    return around
 
 
 _Patch = tuple[IntArray, FloatArray]

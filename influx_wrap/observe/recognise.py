@@ -11,7 +11,7 @@ How large the board is, no picture tells.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import cv2
@@ -72,15 +72,36 @@ def recognise(pictures: Sequence[Picture], size_m: float = 1.0) -> Recognised | 
             the target depends on it
     """
     step = max(1, -(-len(pictures) // MAX_PICTURES))
-    small = []
-    for picture in pictures[::step]:
-        grey = as_8_bit(picture)
-        small.append(reduced(grey, max(1, round(max(grey.shape) / WIDTH_PX))))
+    small = [_small(picture) for picture in pictures[::step]]
     for look in (_aprilgrid, _charuco, _checkerboard, _circles):
         found = look(small, size_m)
         if found is not None:
             return found
     return None
+
+
+def with_all_rows(found: Recognised, pictures: Iterable[Picture]) -> Recognised:
+    """What was recognised, an AprilGrid with the rows that only further pictures show.
+
+    A row must have been read twice: of thousands of tags, one may be misread.
+    """
+    grid = found.target
+    if not isinstance(grid, AprilGrid):
+        return found
+    read = [read_tags(_small(picture), grid.border_cells)[1] for picture in pictures]
+    ids = np.concatenate([np.array(found.ids, dtype=np.int64), *read])
+    readings = np.bincount(ids // grid.tag_cols, minlength=grid.tag_rows)
+    rows = grid.tag_rows
+    while rows < len(readings) and readings[rows] > 1:
+        rows += 1
+    whole = replace(grid, tag_rows=rows)
+    seen = np.unique(ids[ids < rows * grid.tag_cols]).tolist()
+    return Recognised(whole, _aprilgrid_sentence(whole), tuple(seen))
+
+
+def _small(picture: Picture) -> np.ndarray:
+    grey = as_8_bit(picture)
+    return reduced(grey, max(1, round(max(grey.shape) / WIDTH_PX)))
 
 
 def _aprilgrid(pictures: list[np.ndarray], size_m: float) -> Recognised | None:

@@ -24,7 +24,7 @@ from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.held_poses import Keyframes, least_corners
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.pictures import Detections, detect_frames
-from influx_wrap.observe.recognise import recognise
+from influx_wrap.observe.recognise import recognise, with_all_rows
 from influx_wrap.observe.sources import open_several
 from influx_wrap.observe.stills import Stills
 
@@ -263,6 +263,9 @@ def _recognised(sources: Sequence[FrameSource], watch: Watch) -> BoardOfCamera:
             progress(n_pictures, None)
             found = recognise(pictures)
             if found is not None:
+                stills = [source for source in sources if isinstance(source, Stills)]
+                more = (source.samples(LOOKED_AT[1]) for source in stills)
+                found = with_all_rows(found, chain.from_iterable(more))
                 return BoardOfCamera(found.target, found.sentence, True, has_size=False)
     where = ", ".join(str(source.path) for source in sources)
     if n_pictures == 0:
@@ -333,12 +336,12 @@ def _joined(footage: Sequence[CameraFootage]) -> Observations:
 
 
 def _doubt(footage: Sequence[CameraFootage], target: BoardTarget) -> str | None:
-    """Of a board that is never seen whole, and rarely at all: which one is there instead."""
+    """Of a board that is rarely seen: which one is there instead."""
     counts = np.concatenate([one.seen.counts for one in footage])
-    if counts.max() == len(target.points) or np.mean(counts > 0) > RARELY:
+    if np.mean(counts > 0) > RARELY:
         return None
     pictures = next(_some_pictures([one.source for one in footage]), [])
-    other = other_board(pictures, target)
+    other = other_board(pictures, target, is_seen_whole=counts.max() == len(target.points))
     return None if other is None else f"the pictures {other[5:].rstrip('.')}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from influx_wrap.calibrate.model_error import alike
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.observations import Observations
+from influx_wrap.model.target import bow_basis
 from tests.calibrate.scenes import CAMERA, GRID, IMAGE_SIZE, Scene, board_scene, opencv_project
 
 QUICK = {name: dataclasses.replace(r, rollouts=min(r.rollouts, 4)) for name, r in RECIPES.items()}
@@ -28,18 +31,27 @@ def equidistant(points: FloatArray, focal_px: float) -> FloatArray:
     return centre + focal_px * (angle / across)[:, None] * points[:, :2]
 
 
-def fisheye(field_deg: float, n_views: int = 24, seed: int = 5) -> Observations:
-    """A board all over the field of an equidistant lens."""
+def fisheye(
+    field_deg: float,
+    n_views: int = 24,
+    seed: int = 5,
+    *,
+    reach: float = 0.42,
+    distances_m: tuple[float, float] = (0.15, 0.4),
+    bow_m: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> Observations:
+    """A board up to ``reach`` of an equidistant lens's field from its middle."""
     rng = np.random.default_rng(seed)
     focal_px = IMAGE_SIZE[0] / np.radians(field_deg)
     board = GRID.points - GRID.points.mean(axis=0)
+    board[:, 2] += bow_basis(GRID.points) @ bow_m
     uv, valid = [], []
     while len(uv) < n_views:
-        away = np.radians(rng.uniform(0, 0.42 * field_deg))
+        away = np.radians(rng.uniform(0, reach * field_deg))
         around = rng.uniform(0, 2 * np.pi)
         towards = Rotation.from_euler("zx", [around, away])
         turned = towards * Rotation.from_rotvec(rng.normal(0, 0.3, 3))
-        place = towards.apply([0, 0, rng.uniform(0.15, 0.4)])
+        place = towards.apply([0, 0, rng.uniform(*distances_m)])
         seen = equidistant(turned.apply(board) + place, focal_px)
         seen += rng.normal(0, 0.1, seen.shape)
         inside = ((seen >= 0) & (seen <= np.array(IMAGE_SIZE) - 1)).all(axis=1)
@@ -58,6 +70,31 @@ def test_a_fisheye_is_not_to_be_used(recipe: object) -> None:
     assert answer.assessment is not None
     assert answer.assessment.grade == "do not use"
     assert "structure" in answer.assessment.sentence
+
+
+@pytest.mark.parametrize("n_views", [3, 12])
+def test_a_fisheye_s_middle_fits_and_is_not_to_be_used(n_views: int) -> None:
+    """In the middle of the picture the polynomial follows the lens to a hundredth of a pixel."""
+    seen = fisheye(170.0, n_views, reach=0.06, distances_m=(0.5, 0.9))
+    answer = calibrate(seen, "batch")
+    assert answer.residuals.rms_px < 0.15
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    assert "of a fisheye lens" in answer.assessment.reasons[0]
+    assert any("fisheye model" in text for text in answer.assessment.film_next)
+
+
+def test_a_barrel_that_folds_in_the_picture_s_corners_is_named() -> None:
+    """Of an ordinary lens with much distortion, which is no fisheye."""
+    camera = dataclasses.replace(CAMERA, fx=1105.0, fy=1105.0, k1=-0.4, k2=-0.05)
+    answer = calibrate(board_scene(3, 20, camera=camera).observations, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "usable with care"
+    assert any("folds" in reason for reason in answer.assessment.reasons)
+    steep = dataclasses.replace(camera, k1=-0.35, k2=0.14)
+    answer = calibrate(board_scene(3, 20, camera=steep).observations, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "good"
 
 
 def test_a_good_calibration_is_called_good() -> None:
@@ -154,6 +191,63 @@ def test_a_bow_no_board_has_is_not_believed() -> None:
     np.testing.assert_allclose(answer.bow_m[0], 0.004 * side_m, rtol=0.05)
     assert answer.assessment is not None
     assert any("flat" in advice for advice in answer.assessment.film_next)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(CAMERA, fx=1160.0, fy=1153.0),
+        dataclasses.replace(CAMERA, cx=1279 - CAMERA.cx, cy=959 - CAMERA.cy),
+    ],
+    ids=["zoomed", "upside down"],
+)
+def test_views_of_two_cameras_are_told_apart(other: Intrinsics) -> None:
+    one = board_scene(1, 8, sigma_px=0.05).observations
+    two = board_scene(2, 6, camera=other, sigma_px=0.05).observations
+    both = dataclasses.replace(
+        one,
+        uv=np.concatenate([one.uv, two.uv]),
+        valid=np.concatenate([one.valid, two.valid]),
+        view_ids=np.arange(14),
+        view_names=(*(f"a{i}.png" for i in range(8)), *(f"b{i}.png" for i in range(6))),
+    )
+    answer = calibrate(both, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    reason = answer.assessment.reasons[0]
+    assert "fits b0.png, b1.png, b2.png, b3.png and 2 more" in reason
+    numbers = [float(text) for text in re.findall(r"fx (\d+)", reason)]
+    np.testing.assert_allclose(numbers, [other.fx, CAMERA.fx], rtol=0.01)
+
+
+def test_a_lens_that_the_model_does_not_describe_is_one_camera() -> None:
+    """Nor is a board that is bent."""
+    for seen in (fisheye(110.0), board_scene(4, 20, bow_m=(0.01, -0.01, 0.0)).observations):
+        answer = calibrate(seen, "batch", focal_px=600.0)
+        assert answer.assessment is not None
+        assert "two cameras" not in answer.assessment.sentence
+
+
+def test_poses_that_are_alike_are_counted_in_words() -> None:
+    scene = board_scene(3, 6)
+    same = scene.observations.subset(np.zeros(8, dtype=int))
+    answer = calibrate(same, "batch")
+    assert answer.assessment is not None
+    assert "8 views in 1 pose determine hardly anything" in answer.assessment.reasons
+
+
+def test_a_bow_that_may_be_the_lens_s_error_is_in_sigma() -> None:
+    """A bow of 0.1 mm is seen clearly only by a lens that the model describes."""
+    on = dataclasses.replace(RECIPES["batch"], bow="on")
+    slight = fisheye(90.0, 14, bow_m=(1e-4, -1e-4, 0.0))
+    flat, bent = calibrate(slight, "batch"), calibrate(slight, on)
+    assert flat.bow_m is None
+    assert bent.bow_m is not None
+    apart = np.abs(flat.intrinsics.array - bent.intrinsics.array)
+    assert (apart > 0).all()
+    assert (apart <= flat.sigma).all()
+    clear = calibrate(fisheye(90.0, 14, bow_m=(4e-4, -4e-4, 0.0)), "batch")
+    np.testing.assert_allclose(clear.bow_m, (4e-4, -4e-4, 0.0), atol=1e-4)
 
 
 def test_sigma_holds_where_the_model_does_not_fit() -> None:

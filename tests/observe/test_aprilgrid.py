@@ -9,7 +9,7 @@ import pytest
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.arrays import BoolArray, FloatArray
-from influx_wrap.model.intrinsics import project
+from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.optics import lens_to_object_m
 from influx_wrap.model.pose import transform
 from influx_wrap.model.tag36h11 import tag_cells
@@ -194,6 +194,20 @@ def test_tags_with_a_border_of_one_cell(spacing: float) -> None:
         # Read with the other border, tags are less like their codes, but none is another.
         told_two = detect(image, replace(grid, border_cells=2))
         assert np.nanmax(np.abs(told_two.uv - uv), initial=0) < 0.3
+
+
+def test_a_board_close_to_the_camera_is_seen_once() -> None:
+    """The white around a large tag has four corners, too, and was taken for the tag once more."""
+    grid = AprilGrid(tag_cols=6, tag_rows=6, tag_size_m=0.03, tag_spacing=0.3)
+    camera = Intrinsics(1000.0, 1000.0, 639.5, 359.5, 0.0, 0.0, 0.0, 0.0)
+    rotation = np.diag([1.0, -1.0, -1.0]) @ cv2.Rodrigues(np.array([0.1, 0.0, 0.0]))[0]
+    translation = np.array([0.0, 0.02, 0.16]) - rotation @ grid.points.mean(axis=0)
+    rays, rng = ray_grid(camera, (1280, 720)), np.random.default_rng(0)
+    image = render_board(rays, grid, rotation, translation, RenderOptions(blur_px=0.7), rng)
+    uv, _ = project(camera, transform(rotation[None], translation[None], grid.points)[0])
+    detection = detect(image, grid)
+    assert detection.found.sum() >= 50
+    assert np.nanmax(np.abs(detection.uv - uv)) < 0.1
 
 
 def test_16_bit_is_the_same_picture() -> None:

@@ -13,7 +13,7 @@ from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import AprilGrid, BoardTarget, Charuco, Checkerboard, CircleGrid
 from influx_wrap.observe.explain import other_board, what_is_there
 from influx_wrap.observe.pictures import detect
-from influx_wrap.observe.recognise import recognise
+from influx_wrap.observe.recognise import recognise, with_all_rows
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 from tests.observe import test_circles
 
@@ -124,6 +124,27 @@ def test_the_right_board_is_no_other() -> None:
         shown = CHECKERBOARD if isinstance(target, Checkerboard) else target
         assert other_board(pictures(shown), target) is None
         assert "as the target says" in what_is_there(pictures(shown), target)
+
+
+def test_a_smaller_checkerboard_that_was_found_is_part_of_a_larger_one() -> None:
+    shown, smaller = pictures(CHECKERBOARD), Checkerboard(7, 5, 0.05, 0.05)
+    said = other_board(shown, smaller, is_seen_whole=True)
+    assert said is not None
+    assert "8 x 5 inner corners; the target says 7 x 5" in said
+    assert other_board(shown, Checkerboard(9, 6, 0.05, 0.05), is_seen_whole=True) is None
+
+
+def test_rows_that_are_in_few_pictures_only() -> None:
+    taller = AprilGrid(6, 5, 0.06, 0.3)
+    found = recognise(pictures(GRID))
+    assert found is not None
+    assert with_all_rows(found, pictures(GRID)) == found
+    whole = with_all_rows(found, pictures(taller, at=(0.0, 0.05)))
+    assert (whole.target.tag_rows, whole.ids[-1]) == (5, 29)  # type: ignore[union-attr]
+    assert "5 rows and 6 columns" in whole.sentence
+    board = recognise(pictures(CHECKERBOARD))
+    assert board is not None
+    assert with_all_rows(board, pictures(taller)) is board
 
 
 def test_a_board_that_is_not_found_is_named() -> None:
