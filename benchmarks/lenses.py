@@ -12,6 +12,7 @@ is also judged over several draws of the noise that the tables' covariances stat
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from influx_wrap.synth.lens import simulated_lens
 CAMERA = "arri-alexa-mini"
 SIMULATED = ("canon17", "premista80")
 MOST_SECONDS = 3.0
+DRAWS = 8
 JUDGED = (*NAMES[:4], *NAMES[6:], "K1", "K2")
 """What sigma is judged of; K1 and K2 are displacements at the picture's corner."""
 
@@ -74,16 +76,23 @@ def run(console: Console) -> bool:
         assert table is not None
         truth = _simulated_truth(name, table)
         passed.append(_print_schemes(console, table, truth))
-        _print_sigma(console, f"{name}, this table", [_sigma_errors(table, truth)])
+        true = _simulated_values(name, table.lfl_mm, table.fd_m)
+        passed.append(_print_all_sigma(console, table, true, truth, DRAWS))
     return all(passed)
 
 
-def _simulated_truth(name: str, table: Table) -> Truth:
-    """Settings between the experiments, on to infinity, and nearer than all of them."""
+def _simulated_values(name: str, lfl_mm: FloatArray, fd_m: FloatArray) -> FloatArray:
+    """(n, 8) intrinsics of a simulated lens at settings (n,)."""
     catalogue = load_catalogue()
     lens = simulated_lens(
         make_plan(catalogue.lens(name), catalogue.camera(CAMERA), catalogue.boards.values())
     )
+    pairs = zip(lfl_mm.tolist(), fd_m.tolist(), strict=True)
+    return np.array([lens.intrinsics(lfl, fd).array for lfl, fd in pairs])
+
+
+def _simulated_truth(name: str, table: Table) -> Truth:
+    """Settings between the experiments, on to infinity, and nearer than all of them."""
     nearest, farthest = float(table.fd_m.min()), float(table.fd_m.max())
     fds = {
         "inside": 1 / np.linspace(1 / nearest, 1 / (0.98 * farthest), 30),
@@ -93,9 +102,9 @@ def _simulated_truth(name: str, table: Table) -> Truth:
     fds["beyond"][-1] = np.inf
     lfls = np.geomspace(table.lfl_mm.min(), table.lfl_mm.max(), 30)
     rows = [(where, lfl, fd) for where in PLACES for lfl in lfls for fd in fds[where]]
-    values = np.array([lens.intrinsics(lfl, fd).array for _, lfl, fd in rows])
-    settings = np.array([(lfl, fd) for _, lfl, fd in rows])
-    return Truth(np.array([where for where, _, _ in rows]), *settings.T, values)
+    lfl_mm, fd_m = np.array([(lfl, fd) for _, lfl, fd in rows]).T
+    values = _simulated_values(name, lfl_mm, fd_m)
+    return Truth(np.array([where for where, _, _ in rows]), lfl_mm, fd_m, values)
 
 
 def _print_schemes(console: Console, table: LensTable, truth: Truth) -> bool:
@@ -167,6 +176,18 @@ def _sigma_errors(table: Table, truth: Truth) -> FloatArray:
     return np.column_stack([z[:, :4], z[:, 6:], corner[:, 4:6]])
 
 
+def _print_all_sigma(
+    console: Console, table: Table, true: FloatArray, truth: Truth, draws: int
+) -> bool:
+    """Of a table, and of the same experiments measured again several times; returns whether
+    sigma is true then."""
+    _print_sigma(console, f"{table.lens}, this table", [_sigma_errors(table, truth)])
+    rng = np.random.default_rng(0)
+    again = track(range(draws), "drawing", console=Console(stderr=True), transient=True)
+    zs = (_sigma_errors(_drawn(table, true, rng), truth) for _ in again)
+    return _print_sigma(console, f"{table.lens}, {draws} draws of the noise", zs)
+
+
 def _print_sigma(console: Console, title: str, draws: Iterable[FloatArray]) -> bool:
     z = np.array(list(draws))
     one, two, most = (z <= 1).mean(axis=(0, 1)), (z <= 2).mean(axis=(0, 1)), z.max(axis=(0, 1))
@@ -236,13 +257,13 @@ def _print_odd(console: Console, table: Table, truth: Truth) -> None:
         )
 
 
-def main() -> None:
-    """Print all of it for the lenses in a folder."""
+def main() -> int:
+    """Print all of it for the lenses in a folder; returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lenses")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--draws", type=int, default=8, metavar="N", help="of the noise (8)")
+    parser.add_argument("--draws", type=int, default=DRAWS, metavar="N", help="of the noise (8)")
     arguments = parser.parse_args()
-    console = Console(width=140)
+    console, passed = Console(width=140), []
     for path in sorted(arguments.folder.glob("*-truth.csv")):
         truth, lens = read_truth(path), path.name.removesuffix("-truth.csv")
         files = sorted(path.parent.glob(f"{lens}-*.json"))
@@ -250,20 +271,16 @@ def main() -> None:
             file.stem.removeprefix(f"{lens}-"): LensTable.of(read_table(file)) for file in files
         }
         console.rule(lens)
-        _print_limits(console, tables, truth)
+        passed.append(_print_limits(console, tables, truth))
         if "plan" not in tables:
             continue
         table = tables["plan"]
-        _print_schemes(console, table, truth)
-        _print_sigma(console, f"{lens}, this table", [_sigma_errors(table, truth)])
-        true, rng = _true_values(table, truth), np.random.default_rng(0)
-        draws = track(
-            range(arguments.draws), "drawing", console=Console(stderr=True), transient=True
-        )
-        zs = (_sigma_errors(_drawn(table, true, rng), truth) for _ in draws)
-        _print_sigma(console, f"{lens}, {arguments.draws} draws of the noise", zs)
+        passed.append(_print_schemes(console, table, truth))
+        true = _true_values(table, truth)
+        passed.append(_print_all_sigma(console, table, true, truth, arguments.draws))
         _print_odd(console, table, truth)
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

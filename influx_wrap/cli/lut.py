@@ -27,7 +27,7 @@ from influx_wrap.formats.catalogue import CAMERA, load_catalogue
 from influx_wrap.formats.files import check_writable, make_folder
 from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.judge import Judged, Judgement, favoured, judge_all, judge_smooth
-from influx_wrap.lut.lens_model import smooth_lens
+from influx_wrap.lut.lens_model import is_fitted, smooth_lens
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.schemes import DEFAULT, PAPER, REGION_SCHEMES, SCHEMES, SMOOTH
@@ -152,8 +152,9 @@ def query(
     }
     rows = zip(answer.vertices.tolist(), answer.weights.tolist(), strict=True)
     vertices = [(table.names[row], weight) for row, weight in rows if row >= 0]
-    if scheme == SMOOTH and table.smooth is None:
-        note = f"its fit is not in the file yet; influx-calib lut fit {table_file} puts it there"
+    if scheme == SMOOTH and not is_fitted(table):
+        state = "is not in the file yet" if table.smooth is None else "in the file is not of it"
+        note = f"the table's fit {state}; influx-calib lut fit {table_file} puts it there"
         Console(stderr=True, soft_wrap=True).print(f"note: {escape(note)}")
     if as_json:
         click.echo(

@@ -28,6 +28,10 @@ class LensModel(Protocol):
     def scheme_name(self) -> str:
         """One of ``SCHEMES``."""
 
+    @property
+    def nearest_m(self) -> float:
+        """FD down to which answers are given; 0 if that depends on LFL."""
+
     def query(self, lfl_mm: ArrayLike, fd_m: ArrayLike) -> Answers:
         """Intrinsics at focal lengths and focus distances (q,), infinity included."""
 
@@ -56,6 +60,11 @@ class RegionLens:
         """One of ``SCHEMES``."""
         return self.lookup.scheme.name
 
+    @property
+    def nearest_m(self) -> float:
+        """Depends on LFL."""
+        return 0.0
+
     @cached_property
     def errors(self) -> ErrorModel:
         """What sigmas are made of."""
@@ -83,9 +92,14 @@ def make_lens_model(
     return RegionLens(make_lookup(table, scheme, by_covariance=by_covariance))
 
 
+def is_fitted(table: Table) -> bool:
+    """Whether a table's file has a fit, and that of the experiments that are in it."""
+    return table.smooth is not None and is_of(table.smooth, table)
+
+
 def smooth_lens(table: Table) -> SmoothLens:
     """The smooth lens of a table; what its file does not know about it is found out."""
     known = table.smooth
-    if known is None or not is_of(known, table):
+    if known is None or not is_fitted(table):
         known = fit_smooth(table)
     return SmoothLens(table, known)

@@ -77,7 +77,7 @@ class LensTable(Table):
         settings = lfl.ravel(), fd.ravel()
         answers = model.query(*settings)
         if lfl.ndim == 0:
-            one(answers, self, float(lfl), float(fd))
+            one(answers, self, float(lfl), float(fd), model.nearest_m)
         deviation = model.sigma(answers, *settings)
         covariance = model.covariance(answers, *settings)
         names = np.array([Status(code).name.lower() for code in answers.status.tolist()])

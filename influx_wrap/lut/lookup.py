@@ -175,14 +175,24 @@ def make_lookup(table: Table, scheme: str = PAPER, *, by_covariance: bool | None
     return Lookup(table, chosen, regions, experiments)
 
 
-def one(answers: Answers, table: Table, lfl_mm: float, fd_m: float) -> dict[str, float]:
-    """The intrinsics of a single query; an ``InputError`` says why there are none."""
+def one(
+    answers: Answers, table: Table, lfl_mm: float, fd_m: float, nearest_m: float = 0.0
+) -> dict[str, float]:
+    """The intrinsics of a single query; an ``InputError`` says why there are none.
+
+    ``nearest_m`` is down to where answers are given, if that does not depend on LFL.
+    """
     status = Status(int(answers.status[0]))
     if status == Status.LFL_OUTSIDE:
         least, most = table.lfl_mm.min(), table.lfl_mm.max()
         raise InputError(
             f"LFL {lfl_mm:g} mm is outside the table of {table.lens}, which runs from {least:g} to "
             f"{most:g} mm."
+        )
+    if status == Status.UNUSABLE and 0 < fd_m < nearest_m:
+        raise InputError(
+            f"FD {fd_m:g} m is nearer than {nearest_m:.3g} m, down to where {table.lens} is known: "
+            f"its nearest experiment is at {table.fd_m.min():.3g} m. Film one that is nearer."
         )
     if status == Status.UNUSABLE:
         raise InputError(

@@ -207,6 +207,8 @@ def _measure_bend(
     """Fill in the difference of an experiment from the line between one side and the other."""
     at = [float(np.dot(shares, places[rows, axis])) for rows, shares in (one, other)]
     before, after = places[row, axis] - at[0], at[1] - places[row, axis]
+    if before <= 0 or after <= 0:
+        return  # Two experiments at the same place say nothing about bends.
     share = before / (before + after)
     rows = [*one[0], *other[0]]
     weights = np.array([*((1 - share) * np.array(one[1])), *(share * np.array(other[1]))])

@@ -183,13 +183,15 @@ def _changes(table: Table, values: FloatArray, noise: FloatArray) -> FloatArray:
 def _rate(square: FloatArray, variance: FloatArray, distance: FloatArray) -> FloatArray:
     """(8,) how fast squares of differences (e, 8) grow with distance (e,) beyond their noise
     (e, 8), with one sigma of its own on top: seeming constancy is no proof of it."""
-    if len(distance) == 0:
+    if not distance.any():
         return np.zeros(square.shape[1])
     along = distance[:, None]
     rate = np.maximum((square - variance).sum(axis=0) / along.sum(), 0.0)
     for _ in range(_ITERATIONS):
-        weights = (along / (variance + rate * along)) ** 2
-        rate = np.maximum((weights / along * (square - variance)).sum(axis=0), 0.0)
+        # Experiments at the same place, to rounding, have weight zero.
+        per_change = along / (variance + rate * along) ** 2
+        weights = along * per_change
+        rate = np.maximum((per_change * (square - variance)).sum(axis=0), 0.0)
         rate = rate / weights.sum(axis=0)
     # n values differ in n - 1 ways, however many pairs they make.
     repeated = max(np.sqrt(len(distance) / 2), 1.0)

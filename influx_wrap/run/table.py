@@ -292,9 +292,10 @@ def lens_notes(table: Table) -> list[str]:
     if rough is None:
         return []
     return [
-        f"{table.lens} is not smooth: fx bends sharply between LFL {rough[0]:.4g} and "
-        f"{rough[1]:.4g} mm, as by a jump or a kink of its cam. Sigma is too small "
-        "there; film more settings."
+        f"{table.lens} may not be smooth: between LFL {rough[0]:.4g} and {rough[1]:.4g} mm fx "
+        "bends more sharply than these experiments can follow, by a jump or a kink of its cam, or "
+        "because one of them is wrong or they are too few. Sigma may be too small there; film more "
+        "settings."
     ]
 
 

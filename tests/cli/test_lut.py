@@ -127,7 +127,8 @@ def test_a_query_as_json(lut: Path) -> None:
     ("options", "message"),
     [
         (("--lfl-mm", 12, "--fd-m", 2), "outside the table of canon17"),
-        (("--lfl-mm", 120, "--fd-m", 0.3), "no setting of a lens"),
+        (("--lfl-mm", 120, "--fd-m", 0.3), "is nearer than"),
+        (("--lfl-mm", 120, "--fd-m", 0.3, "--scheme", "paper"), "no setting of a lens"),
         (("--lfl-mm", 35, "--fd-m", -1), "not above 0"),
         (("--lfl-mm", 35, "--fd-m", "nan"), "not a finite number"),
     ],

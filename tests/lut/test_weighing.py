@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from influx_wrap.lut.crossval import leave_one_out
+from influx_wrap.lut.judge import judge_all
+from influx_wrap.lut.lens_model import make_lens_model
 from influx_wrap.lut.lookup import make_lookup
 from influx_wrap.lut.weighing import weighed
 from influx_wrap.model.arrays import FloatArray
@@ -94,3 +96,26 @@ def test_experiments_without_a_covariance_stay() -> None:
     np.testing.assert_array_equal(weighed(nothing).values, table.values)
     exact = replace(table, covariance=np.zeros_like(covariance))
     np.testing.assert_array_equal(weighed(exact).values, table.values)
+
+
+def test_experiments_at_almost_the_same_place_are_two() -> None:
+    """Their distance is zero to rounding, or nearly so."""
+    table = drone_table()
+    twice = np.append(np.arange(len(table.names)), 4)
+    lfl_mm, grid = table.lfl_mm[twice], table.grid[twice]
+    lfl_mm[-1] *= 1.00001
+    grid[-1] = grid.max() + 1
+    both = replace(
+        table,
+        names=(*table.names, "again"),
+        lfl_mm=lfl_mm,
+        fd_m=table.fd_m[twice],
+        values=table.values[twice],
+        covariance=table.covariance[twice],
+        is_drone=table.is_drone[twice],
+        grid=grid,
+    )
+    judged = judge_all(both)
+    assert all(np.isfinite(one.within).all() for one in judged)
+    answers = make_lens_model(both, "disparity").query(both.lfl_mm, both.fd_m)
+    np.testing.assert_allclose(answers.intrinsics[4, :2], both.values[4, :2], rtol=1e-3)

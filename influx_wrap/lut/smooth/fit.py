@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.lut.smooth.hyper import OutputData, find
+from influx_wrap.lut.smooth.hyper import USUAL, OutputData, find
 from influx_wrap.lut.smooth.outputs import ASPECT, FOCAL, N_OUTPUTS, Outputs
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.prior import KERNELS, N_HYPER, ROUGH
@@ -28,7 +28,7 @@ from influx_wrap.model.table import ROUNDING, Table
 FEWEST = 4
 """Experiments that a smooth lens needs."""
 OFFSETS = (0.0, 0.2, 0.4, 0.6)
-WIDENING = 1.5
+WIDENING = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 2.0, 1.5, 1.5])
 _LEAST_WEIGHT = 0.1
 _LEAST_ROUGH = 0.4
 _NONE = np.log(1e-6)
@@ -38,6 +38,13 @@ _LARGEST = 1e4
 _LEAST_LFL_SHARE = 0.05
 """Of the camera's focal length, which focusing may change, but not so much."""
 _NEAREST_M, _FARTHEST_M = 1e-3, 1e9
+_BOARD_SIGMA = np.array([6e-4, 4.5e-3, 0.1, 0.08, 6e-4, 4.5e-3, 0.015, 0.015])
+_DRONE_SIGMA = np.array([0.013, 0.2, 7, 5, 0.07, 0.8, 0.6, 0.8])
+"""Of outputs, at the nearest focus and anywhere, where covariances are not known."""
+_FARTHEST_BOARD = 16.0
+"""In units of the nearest focus."""
+_LONG = 6.0
+"""Focal length of ``_BOARD_SIGMA``, in units of the picture's half diagonal."""
 _OTHERS = [j for j in range(N_OUTPUTS) if j not in (FOCAL, ASPECT)]
 
 
@@ -57,26 +64,39 @@ class Measured:
 
     @classmethod
     def of(cls, table: Table) -> Measured:
-        """That of a table; an experiment without a covariance is as uncertain as the others at
-        their worst, and if none has one the scatter must tell."""
+        """That of a table; an experiment without a covariance is as uncertain as the others of its
+        kind at their worst, and if none has one as usual; the scatter tells if it is more."""
         outputs = Outputs.of(table)
         values = outputs.outputs(table.values, table.lfl_mm)
         _check(table, values)
         is_known = np.isfinite(table.covariance).all(axis=(1, 2))
-        noise = np.zeros((len(values), N_OUTPUTS, N_OUTPUTS))
+        noise = np.eye(N_OUTPUTS) * _usual_variance(table, outputs)[:, None]
         noise[is_known] = outputs.covariance(
             table.values[is_known], table.lfl_mm[is_known], table.covariance[is_known]
         )
-        if is_known.any():
-            worst = np.diagonal(noise[is_known], axis1=1, axis2=2).max(axis=0)
-            noise[~is_known] = np.diag(worst)
+        for kind in (table.is_drone, ~table.is_drone):
+            if (kind & is_known).any():
+                worst = np.einsum("nii->ni", noise[kind & is_known]).max(axis=0)
+                noise[kind & ~is_known] = np.diag(worst)
         # A covariance may be singular, or below zero by its own rounding.
         noise[:, _OWN, _OWN] *= 1 + ROUNDING
         return cls(outputs, values, noise, bool(is_known.any()))
 
     def of_output(self, kernel: str, x: FloatArray, j: int) -> OutputData:
         """What they say about output ``j`` at their places (n, 2)."""
-        return OutputData(kernel, x, self.values[:, j], self.noise[:, j, j], self.is_noise_known)
+        return OutputData(
+            kernel, x, self.values[:, j], self.noise[:, j, j], USUAL[j], self.is_noise_known
+        )
+
+
+def _usual_variance(table: Table, outputs: Outputs) -> FloatArray:
+    """(n, 8) variance of the outputs, by calibrations with corners found to 0.1 px: less exact the
+    farther the board; and the principal point the longer the lens."""
+    farther = np.minimum(table.fd_m / table.fd_m.min(), _FARTHEST_BOARD)[:, None]
+    board = np.tile(_BOARD_SIGMA, (len(table.names), 1))
+    length = np.sqrt(table.values[:, 0] * table.values[:, 1]) / outputs.corner_px
+    board[:, 2:4] *= (length[:, None] / _LONG) ** 1.5
+    return np.where(table.is_drone[:, None], _DRONE_SIGMA**2, board**2 * farther)
 
 
 def _check(table: Table, values: FloatArray) -> None:
@@ -136,5 +156,5 @@ def _widened(found: list[FloatArray | None]) -> FloatArray:
     for j, one in enumerate(found):
         # Pixels have one shape.
         hyper[j] = _NONE if one is None else one
-    hyper[:, :3] += np.log(WIDENING)
+    hyper[:, :3] += np.log(WIDENING)[:, None]
     return hyper

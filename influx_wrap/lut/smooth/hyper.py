@@ -1,8 +1,9 @@
 """The hyper-parameters of one output, by marginal likelihood.
 
 Weak log-normal priors keep them where lenses are: lengths about the whole range of zoom and
-focus, amplitudes about a tenth of what is much. The gradient is analytic; the search starts at
-several places, since the likelihood may have several maxima.
+focus, amplitudes as in full tables of ray-traced zooms. They hardly matter to twenty experiments;
+four or five say nothing about amplitudes, and sigma is made of these. The gradient is analytic; the
+search starts at several places, since the likelihood may have several maxima.
 """
 
 from __future__ import annotations
@@ -22,13 +23,26 @@ from influx_wrap.lut.smooth.prior import (
 )
 from influx_wrap.model.arrays import FloatArray
 
-# Amplitudes, lengths, and what covariances do not know.
-_USUAL = np.log(np.array([0.1] * 3 + [0.8] * 4 + [2e-4]))
+_AMPLITUDES = np.array(
+    [
+        [0.02, 0.3, 0.3],
+        [0.1, 0.1, 0.1],
+        [0.3, 0.1, 0.1],
+        [0.3, 0.1, 0.1],
+        [5.0, 0.3, 0.3],
+        [1.0, 0.1, 0.1],
+        [0.2, 0.1, 0.1],
+        [0.2, 0.1, 0.1],
+    ]
+)
+USUAL = np.log(np.column_stack([_AMPLITUDES, np.tile([0.8] * 4 + [2e-4], (8, 1))]))
+"""(8, 8) hyper-parameters of each output, of a lens that nobody has measured: amplitudes, lengths,
+and what covariances do not know."""
 _SPREAD = np.array([2.3] * 3 + [0.5] * 4 + [1.5])
 _SPREAD_UNKNOWN_NOISE = 4.0
 _BOUNDS = np.log(np.array([(1e-6, 30.0)] * 3 + [(0.08, 6.0)] * 4 + [(1e-6, 1.0)]))
 # One start rough, one smooth with more noise.
-_STARTS = _USUAL + np.array([[1.5, 1.5, 0, 0, 0, 0, 0, 0], [-2, -2, -3, 0.3, 0.3, 0.3, 0.3, 1]])
+_STARTS = np.array([[1.5, 1.5, 0, 0, 0, 0, 0, 0], [-2, -2, -3, 0.3, 0.3, 0.3, 0.3, 1]])
 _MOST_STEPS = 100
 _JITTER = 1e-8
 NO_ANSWER = 1e12
@@ -41,6 +55,7 @@ class OutputData:
     places    (n, 2)
     values    (n,) of the output
     variance  (n,) of the values as their covariances have it
+    usual     (8,) hyper-parameters that are expected
     is_noise_known  whether there are covariances
     """
 
@@ -48,6 +63,7 @@ class OutputData:
     places: FloatArray
     values: FloatArray
     variance: FloatArray
+    usual: FloatArray
     is_noise_known: bool = True
 
     @property
@@ -70,7 +86,7 @@ class OutputData:
             return NO_ANSWER, np.zeros(N_HYPER)
         inverse = _inverse(factor)
         weights = inverse @ self.values
-        away = (hyper - _USUAL) / self.spread
+        away = (hyper - self.usual) / self.spread
         value = 0.5 * self.values @ weights + np.log(np.diag(factor)).sum() + 0.5 * away @ away
         pull = inverse - np.outer(weights, weights)
         gradient = np.append(
@@ -88,8 +104,8 @@ def _inverse(factor: FloatArray) -> FloatArray:
 
 def find(evidence: OutputData, near: FloatArray | None = None) -> tuple[FloatArray, float]:
     """The most likely hyper-parameters (8,) and their cost; ``near`` (8,) is a guess at them."""
-    best, cost = _USUAL, np.inf
-    for start in _STARTS if near is None else near[None]:
+    best, cost = evidence.usual, np.inf
+    for start in evidence.usual + _STARTS if near is None else near[None]:
         found = minimize(
             evidence.cost,
             start,

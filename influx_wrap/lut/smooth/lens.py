@@ -92,7 +92,7 @@ class SmoothLens:
         places = self.places
         ends = np.array(places.lfl_mm) * np.array([1 - LFL_MARGIN, 1 + LFL_MARGIN])
         u = places.u(ends)
-        nearest = places.v(np.array(NEAREST * places.nearest_m))
+        nearest = places.v(np.array(self.nearest_m))
         low, high = np.array([u[0], 0.0]), np.array([u[1], nearest])
         return make_grid(places, low, high, self.outputs)
 
@@ -140,6 +140,11 @@ class SmoothLens:
         return np.asarray(np.einsum("m,mqi->qi", self._weights, np.array(parts)))
 
     @cached_property
+    def nearest_m(self) -> float:
+        """FD down to which answers are given."""
+        return NEAREST * self.places.nearest_m
+
+    @cached_property
     def hull(self) -> Hull:
         """What the experiments surround, of places (ln LFL, 1 / FD)."""
         table = self.table.rows(self.kept)
@@ -152,7 +157,7 @@ class SmoothLens:
             places = np.column_stack([np.log(lfl), 1 / fd])
             outside = lfl < table.lfl_mm.min() * (1 - LFL_MARGIN)
             outside |= lfl > table.lfl_mm.max() * (1 + LFL_MARGIN)
-            usable = (lfl > 0) & np.isfinite(lfl) & (fd >= NEAREST * table.fd_m.min())
+            usable = (lfl > 0) & np.isfinite(lfl) & (fd >= self.nearest_m)
         status[~self.hull.holds(places)] = Status.EXTRAPOLATED
         status[outside] = Status.LFL_OUTSIDE
         status[~usable] = Status.UNUSABLE

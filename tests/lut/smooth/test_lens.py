@@ -17,7 +17,7 @@ from influx_wrap.lut.smooth.left_out import expected, fit_smooth, rough_between
 from influx_wrap.lut.smooth.lens import SmoothLens
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table
-from tests.lut.smooth.measured import settings, table_at, true_values
+from tests.lut.smooth.measured import SIGMA, settings, table_at, true_values
 
 
 def _asked() -> tuple[FloatArray, FloatArray]:
@@ -171,6 +171,35 @@ def test_without_covariances_the_scatter_tells() -> None:
     assert (sigma > 0).all()
     assert (z[:, 0] < 3).mean() > 0.9
     assert np.median(z[:, 2]) < 2
+
+
+def test_without_covariances_drones_count_as_drones() -> None:
+    """They are off by much more than boards, which nothing in the table says but their kind."""
+    lfl, fd = settings(6, 5)
+    boards, drones = table_at(lfl, fd), table_at(lfl, fd, 1, sigma=15 * SIGMA)
+    is_drone = fd > 10
+    table = replace(
+        boards,
+        values=np.where(is_drone[:, None], drones.values, boards.values),
+        covariance=np.full_like(boards.covariance, np.nan),
+        is_drone=is_drone,
+    )
+    lens = smooth_lens(table)
+    assert lens.fit.set_aside == ()
+    lfl, fd = _asked()
+    answers = lens.query(lfl, fd)
+    z = np.abs(answers.intrinsics - true_values(lfl, fd)) / lens.sigma(answers, lfl, fd)
+    assert (z < 2).mean() > 0.85
+    assert z.max() < 6
+
+
+def test_five_experiments_do_not_know_how_distortion_bends_between_them() -> None:
+    table = table_at(np.array([80.0, 80, 141, 250, 250]), np.array([1.5, 22.5, 2.2, 1.5, 22.5]))
+    lens = smooth_lens(table)
+    lfl, fd = np.array([100.0, 160, 200, 100, 160]), np.array([3, 3, 3, np.inf, np.inf])
+    answers = lens.query(lfl, fd)
+    z = np.abs(answers.intrinsics - true_values(lfl, fd)) / lens.sigma(answers, lfl, fd)
+    assert z.max() < 3.5
 
 
 def test_a_jump_between_two_experiments_is_named() -> None:

@@ -9,7 +9,7 @@ from scipy.special import gamma, kv
 from influx_wrap.lut.smooth import hull
 from influx_wrap.lut.smooth.fit import Measured
 from influx_wrap.lut.smooth.grid_kernels import interpolate
-from influx_wrap.lut.smooth.hyper import OutputData
+from influx_wrap.lut.smooth.hyper import USUAL, OutputData
 from influx_wrap.lut.smooth.outputs import ASPECT, Outputs
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.posterior import condition
@@ -66,7 +66,7 @@ def test_correlations_have_their_closed_form() -> None:
 def test_gradient_of_the_likelihood(kernel: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, (15, 2))
-    evidence = OutputData(kernel, x, rng.normal(size=15), np.full(15, 0.1))
+    evidence = OutputData(kernel, x, rng.normal(size=15), np.full(15, 0.1), USUAL[0])
     hyper = np.log([0.4, 0.3, 0.2, 0.7, 0.9, 0.5, 1.2, 0.3])
     _, gradient = evidence.cost(hyper)
     for k in range(8):
