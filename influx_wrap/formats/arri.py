@@ -51,7 +51,7 @@ UNITS_M = {
 
 def read_art_metadata(path: Path) -> LensMetadata:
     """LFL and FD of the frames for which the lens told both, from the Reference Tool's JSON."""
-    metadata = art_metadata(read_json(path))
+    metadata = art_metadata(read_json(path, bare_nan=True))
     return metadata.some(metadata.told)
 
 

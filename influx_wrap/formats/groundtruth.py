@@ -78,13 +78,13 @@ def write_ground_truth_csv(path: Path, truth: GroundTruth) -> None:
 
 def read_ground_truth(path: Path) -> GroundTruth:
     """Read the JSON of one clip, with null or NaN for what there is not."""
-    return _ground_truth(read_json(path))
+    return _ground_truth(read_json(path, bare_nan=True))
 
 
 def read_truths(path: Path, videos: Collection[str]) -> dict[str, GroundTruth]:
     """The truth of videos: the release's validation file, ``{video: {frame: {...}}}``, or the
     JSON of one clip, which is that of the only one of ``videos``."""
-    file = read_json(path)
+    file = read_json(path, bare_nan=True)
     if not file.values:
         raise InputError(f"{path} has no video.")
     if not _is_clip(file):

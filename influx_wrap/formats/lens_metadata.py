@@ -39,7 +39,7 @@ inch: all are found in files that were converted without a thought of it."""
 def read_metadata(path: Path) -> LensMetadata:
     """LFL and FD of all frames that a file lists; NaN where the lens told nothing."""
     if _is_json(path):
-        file = read_json(path)
+        file = read_json(path, bare_nan=True)
         if arri.FRAMES in file.values:
             return arri.art_metadata(file)
         if "frames" in file.values:
@@ -63,7 +63,7 @@ def read_metadata(path: Path) -> LensMetadata:
 def read_reported_rig(path: Path) -> ReportedRig:
     """Which lens and camera a file of lens metadata names, whatever else it says."""
     if _is_json(path):
-        return arri.art_rig(read_json(path))
+        return arri.art_rig(read_json(path, bare_nan=True))
     return ReportedRig()
 
 

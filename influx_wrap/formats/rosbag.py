@@ -32,7 +32,8 @@ from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import reading, shown
+from influx_wrap.formats.pictures import DAMAGED, UnusablePicture, decode_picture
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
 
@@ -269,10 +270,11 @@ def _image(message: Any, where: str) -> Picture:
 
 
 def _decompressed(message: Any, where: str) -> Picture:
-    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
-    picture = None
-    if len(message.data):
-        picture = cv2.imdecode(np.asarray(message.data, np.uint8), flags)
-    if picture is None or picture.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"{where} is no JPEG or PNG picture ({message.format!r}), or is damaged.")
-    return cast(Picture, picture)
+    try:
+        return cast(Picture, decode_picture(message.data, where))
+    except UnusablePicture as error:
+        if error.why != DAMAGED:
+            raise
+        raise InputError(
+            f"{where} is no JPEG or PNG picture ({shown(message.format)}), or is damaged."
+        ) from None

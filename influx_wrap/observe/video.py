@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.pictures import check_pixels
 from influx_wrap.formats.video import import_av
 from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
@@ -38,6 +39,7 @@ class VideoFile(FrameSource):
         self._is_strict = True
         with self._opened() as (container, stream):
             self.image_size = (stream.width, stream.height)
+            check_pixels(self.image_size, str(path))
             self.n_frames = stream.frames or None
             self.seconds = None if stream.frames else _promised_seconds(container, stream)
             rate = stream.average_rate or stream.guessed_rate

@@ -24,6 +24,7 @@ from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats.experiment import EXPERIMENT, FILES, read_experiment
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
+from influx_wrap.formats.pictures import read_picture
 from influx_wrap.formats.poses import POSES, read_poses
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import project
@@ -220,8 +221,9 @@ def _pictures(task: _Task) -> list[FootagePicture]:
 
 
 def _small(path: Path) -> bytes | None:
-    image = cv2.imread(str(path))
-    if image is None:
+    try:
+        image = read_picture(path, colour=True)
+    except InputError:
         return None
     height, width = image.shape[:2]
     if width > PICTURE_WIDTH_PX:

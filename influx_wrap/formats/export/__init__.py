@@ -78,7 +78,7 @@ def read_clip(
     Both say what camera they are of, which ``camera`` must not contradict. A clip of which
     nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell.
     """
-    if read_json(source).values.get("format") == FORMAT:
+    if read_json(source, bare_nan=True).values.get("format") == FORMAT:
         table = read_table(source)
         rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
         check_same_camera(source, rig, camera)
