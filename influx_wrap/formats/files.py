@@ -34,6 +34,8 @@ T = TypeVar("T")
 PIXEL_ORIGIN = "center"
 """In files of our own, pixel (0, 0) is the centre of the top-left pixel; they say so."""
 PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
+LARGEST_INTEGER = 1 << 53
+"""Up to which floating-point numbers have every whole one."""
 MOST_TEXT_BYTES = 1 << 28
 """Of a text file that is read as a whole."""
 
@@ -227,8 +229,9 @@ class Record:
             raise self.fault(key, f"must be a whole number, got {shown(value)}.")
         if value < at_least:
             raise self.fault(key, f"must be at least {at_least}, got {shown(value)}.")
-        if at_most is not None and value > at_most:
-            raise self.fault(key, f"must be at most {at_most}, got {shown(value)}.")
+        highest = LARGEST_INTEGER if at_most is None else at_most
+        if value > highest:
+            raise self.fault(key, f"must be at most {highest}, got {shown(value)}.")
         return value
 
     def numbers(self, key: str, n: int | None = None) -> tuple[float, ...]:

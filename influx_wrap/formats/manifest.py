@@ -55,7 +55,15 @@ def write_manifest(path: Path, videos: Mapping[str, Video]) -> None:
 
 def read_video_groups(path: Path, videos: Container[str]) -> dict[str, dict[str, str]]:
     """``{column: {video: value}}``; empty cells are left out. ``videos`` are those there are."""
-    rows = csv.DictReader(io.StringIO(read_text(path)))
+    try:
+        return _video_groups(path, csv.DictReader(io.StringIO(read_text(path))), videos)
+    except csv.Error as error:
+        raise InputError(f"{path}: this is not CSV ({error}).") from None
+
+
+def _video_groups(
+    path: Path, rows: csv.DictReader[str], videos: Container[str]
+) -> dict[str, dict[str, str]]:
     columns = list(rows.fieldnames or ())
     if "video" not in columns or len(set(columns)) < max(len(columns), 2):
         raise InputError(f"{path}: a header with video and at least one other column is needed.")

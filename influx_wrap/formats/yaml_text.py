@@ -60,10 +60,10 @@ for _kind in ("int", "float", "timestamp"):
     )
 
 
-def parse_yaml_text(text: str, where: str) -> object:
+def parse_yaml_text(text: str, where: str, *, most_values: int = MOST_VALUES) -> object:
     """The value of YAML text; ``where`` is what messages call it."""
     try:
-        _check(text)
+        _check(text, most_values)
         return yaml.load(text, Loader=_Loader)
     except _Fault as fault:
         raise InputError(f"{where}, line {fault.line}: {fault}.") from None
@@ -73,7 +73,7 @@ def parse_yaml_text(text: str, where: str) -> object:
         raise InputError(f"{where}{line}: this is not YAML.") from None
 
 
-def _check(text: str) -> None:
+def _check(text: str, most_values: int) -> None:
     """Refuse what would be too much, before it is made."""
     # How many values each collection around this place has so far, and its name.
     open_ones: list[tuple[int, str | None]] = [(0, None)]
@@ -106,8 +106,8 @@ def _check(text: str) -> None:
         if size:
             total, anchor = open_ones[-1]
             open_ones[-1] = (total + size, anchor)
-            if total + size > MOST_VALUES:
-                raise _Fault(event.start_mark, f"there are more than {MOST_VALUES} values")
+            if total + size > most_values:
+                raise _Fault(event.start_mark, f"there are more than {most_values} values")
 
 
 def _check_text(event: Any) -> None:
