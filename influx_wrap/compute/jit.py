@@ -66,7 +66,7 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         return _whole(self._data_path(name))
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(FunctionCache):
     """A kernel's cache, which is a help and never a hindrance."""
 
     def __init__(self, function: Function) -> None:

@@ -269,7 +269,7 @@ def _bounded(make: Callable[[], Any]) -> Callable[..., bytes]:
 rosbag1.decompressors["bz2"] = _bounded(bz2.BZ2Decompressor)
 rosbag1.decompressors["lz4"] = _bounded(LZ4FrameDecompressor)
 mcap.DECOMPRESSORS["lz4"] = _bounded(LZ4FrameDecompressor)
-mcap.DECOMPRESSORS["zstd"] = _bounded(mcap.zstd.ZstdDecompressor)
+mcap.DECOMPRESSORS["zstd"] = _bounded(cast(Any, mcap).zstd.ZstdDecompressor)
 
 
 @lru_cache

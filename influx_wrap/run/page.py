@@ -22,10 +22,11 @@ from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats.experiment import EXPERIMENT, FILES, read_experiment
-from influx_wrap.formats.files import file_hash, read_json
+from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
 from influx_wrap.formats.pictures import read_picture
 from influx_wrap.formats.poses import POSES, read_poses
+from influx_wrap.formats.results import read_result
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import project
 from influx_wrap.model.observations import Observations
@@ -162,7 +163,7 @@ def _died(task: _Task, how: WorkerDied) -> _Shown:
 
 def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
     try:
-        record = CellRecord.from_dict(read_json(task.record).values).doubted(task.doubt)
+        record = CellRecord.from_dict(read_result(task.record)).doubted(task.doubt)
         with threadpool_limits(limits=1):
             shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
         # What the page will be made of, here, where one experiment's fault is no other's.
