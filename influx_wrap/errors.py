@@ -7,8 +7,8 @@ traceback and exits with code 2.
 
 import re
 
-LONGEST_WORD = 400
-"""Longer ones come from files, and are of no use in a sentence."""
+LONGEST_WORD, LONGEST = 400, 4000
+"""Longer words and messages come from files, and are of no use."""
 _LONG = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
@@ -20,7 +20,10 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_LONG.sub(_shortened, _printable(message)))
+        text = _LONG.sub(_shortened, _printable(message))
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST - 1000]} ... {text[-500:]}"
+        super().__init__(text)
 
 
 def _printable(message: str) -> str:
@@ -34,4 +37,4 @@ def _printable(message: str) -> str:
 
 def _shortened(word: re.Match[str]) -> str:
     text = word[0]
-    return f"{text[:100]}...{text[-20:]} ({len(text)} characters)"
+    return f"{text[:100]}...{text[-20:]}"

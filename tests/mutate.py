@@ -423,7 +423,7 @@ def command(*arguments: str) -> Callable[[Path], None]:
         if result.exit_code == 2:
             last = result.stderr.strip().splitlines()[-1]
             assert "Error: " in result.stderr, result.stderr
-            assert len(last) < 3000, last[:3000]
+            assert len(last) < 5000, last[:3000]
             last.encode()
             raise _Exit(last)
         assert result.exit_code == 0, (result.exit_code, result.output)
@@ -795,7 +795,7 @@ def try_file(index: int, seed: int, folder: Path, keep: Path | None = None) -> O
         code, told = 2, str(error)
         if isinstance(error, InputError) and not told.rstrip().endswith((".", "?")):
             code, told = 3, f"no sentence: {told[:300]}"
-        elif len(told) > 3000 or not told.isprintable():
+        elif len(told) > 5000 or not told.isprintable():
             code, told = 3, f"not to be printed: {told[:300]!r}"
     except BaseException:
         code, told = 1, traceback.format_exc()[-3000:]

@@ -26,7 +26,7 @@ import yaml
 from influx_wrap.errors import InputError
 from influx_wrap.formats.json_text import parse_json_text
 from influx_wrap.formats.yaml_text import parse_yaml_text
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 T = TypeVar("T")
@@ -240,6 +240,15 @@ class Record:
         if n is not None and len(items) != n:
             raise self.fault(key, f"must have {n} numbers, got {len(items)}.")
         return tuple(self._as_number(f"{key}[{i}]", value) for i, value in enumerate(items))
+
+    def integers(self, key: str) -> IntArray:
+        """A list of whole numbers: (N,)."""
+        numbers = np.array(self.numbers(key))
+        wrong = np.flatnonzero((numbers != np.round(numbers)) | (abs(numbers) > LARGEST_INTEGER))
+        if len(wrong):
+            problem = f"must be a whole number, got {numbers[wrong[0]]:g}."
+            raise self.fault(f"{key}[{wrong[0]}]", problem)
+        return numbers.astype(np.int64)
 
     def image_size(self, key: str) -> tuple[int, int]:
         """Width and height in pixels."""

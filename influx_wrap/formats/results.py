@@ -59,8 +59,6 @@ def read_result(path: Path) -> Mapping[str, Any]:
 
 def checksum(values: Mapping[str, object]) -> str:
     """SHA-256 of the content, whatever the order of keys and the space between them."""
-    written = json.dumps(values, allow_nan=False).encode()
-    same = json.dumps(
-        parse_json_text(written, "a result"), sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
+    content = parse_json_text(json.dumps(values).encode(), "a result")
+    same = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(same.encode()).hexdigest()

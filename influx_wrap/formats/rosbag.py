@@ -146,7 +146,7 @@ def image_topic(path: Path, topic: str) -> ImageTopic:
     with _opened(path) as reader:
         found = [c for c in reader.connections if c.topic == topic]
         if not found:
-            known = sorted({c.topic for c in reader.connections if _has_pictures(c)})
+            known = sorted({str(c.topic) for c in reader.connections if _has_pictures(c)})
             there = (
                 f"pictures are on {', '.join(known)}" if known else "it has no topic of pictures"
             )

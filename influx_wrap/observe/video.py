@@ -306,7 +306,9 @@ def _promised_seconds(container: InputContainer, stream: VideoStream) -> float |
     if "mxf" in container.format.name and stream.duration and stream.time_base is not None:
         return float(stream.duration * stream.time_base)
     if "matroska" in container.format.name:
-        match = re.match(r"(\d+):(\d+):(\d+\.?\d*)", stream.metadata.get("DURATION", ""))
+        match = re.match(
+            r"(\d{1,9}):(\d{1,9}):(\d{1,9}(?:\.\d*)?)", stream.metadata.get("DURATION", "")
+        )
         if match:
             hours, minutes, seconds = (float(part) for part in match.groups())
             return 3600 * hours + 60 * minutes + seconds
