@@ -30,7 +30,7 @@ def read_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]] | N
             return {name: _array(file.read(member)) for name, member in members.items()}
     except (OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError):
         return None
-    except (zipfile.BadZipFile, zlib.error, MemoryError, OverflowError, SyntaxError):
+    except (zipfile.BadZipFile, zlib.error, MemoryError, OverflowError):
         return None
 
 
@@ -40,7 +40,11 @@ def _array(data: bytes) -> NDArray[Any]:
     read_header = (
         np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
     )
-    shape, is_fortran, dtype = read_header(stream)
+    try:
+        shape, is_fortran, dtype = read_header(stream)
+    except Exception as error:
+        # A header is an expression of Python's, whose parsers fail in many ways.
+        raise ValueError(f"its header is damaged: {error}") from None
     if dtype.hasobject:
         raise ValueError("objects are not read")
     # Counted as Python counts, which does not overflow.

@@ -14,7 +14,7 @@ import bz2
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -247,7 +247,9 @@ def _opened(path: Path) -> Iterator[Reader1 | Reader2]:
     try:
         yield reader
     finally:
-        reader.close()
+        # One whose description is damaged may fail at that, too.
+        with suppress(Exception):
+            reader.close()
 
 
 def _bounded(make: Callable[[], Any]) -> Callable[..., bytes]:
