@@ -44,7 +44,7 @@ def _cache_folder() -> Path:
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-class _Files(IndexDataCacheFile):  # type: ignore[misc]
+class _Files(IndexDataCacheFile):
     """A kernel's index and its machine code, each with a hash at its end."""
 
     def _dump(self, obj: Any) -> bytes:
