@@ -175,7 +175,7 @@ class Record:
         known = [*required, *optional]
         for key in self.values:
             if key not in known:
-                name = key if isinstance(key, str) else quoted(key)
+                name = key if isinstance(key, str) else excerpt(key)
                 name = name[:80].encode(errors="backslashreplace").decode()
                 raise self.fault(name, f"is not known here; the keys are {', '.join(known)}.")
 
@@ -196,7 +196,7 @@ class Record:
         """Text that is not empty, and that may be a file's name."""
         value = self.value(key)
         if not isinstance(value, str) or not value.strip() or not _is_clean(value):
-            raise self.fault(key, f"must be text, got {quoted(value)}.")
+            raise self.fault(key, f"must be text, got {excerpt(value)}.")
         return value
 
     def number(
@@ -219,19 +219,19 @@ class Record:
         """True or false; false if it is missing."""
         value = self.values.get(key, False)
         if not isinstance(value, bool):
-            raise self.fault(key, f"must be true or false, got {quoted(value)}.")
+            raise self.fault(key, f"must be true or false, got {excerpt(value)}.")
         return value
 
     def integer(self, key: str, *, at_least: int, at_most: int | None = None) -> int:
         """A whole number within the given bounds."""
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.fault(key, f"must be a whole number, got {quoted(value)}.")
+            raise self.fault(key, f"must be a whole number, got {excerpt(value)}.")
         if value < at_least:
-            raise self.fault(key, f"must be at least {at_least}, got {quoted(value)}.")
+            raise self.fault(key, f"must be at least {at_least}, got {excerpt(value)}.")
         highest = LARGEST_INTEGER if at_most is None else at_most
         if value > highest:
-            raise self.fault(key, f"must be at most {highest}, got {quoted(value)}.")
+            raise self.fault(key, f"must be at most {highest}, got {excerpt(value)}.")
         return value
 
     def numbers(self, key: str, n: int | None = None) -> tuple[float, ...]:
@@ -254,7 +254,7 @@ class Record:
         """Width and height in pixels."""
         sides = self.items(key)
         if len(sides) != 2:
-            raise self.fault(key, f"must be [width, height], got {quoted(sides)}.")
+            raise self.fault(key, f"must be [width, height], got {excerpt(sides)}.")
         pair = Record(self.where, {f"{key}[0]": sides[0], f"{key}[1]": sides[1]})
         width, height = (pair.integer(side, at_least=1) for side in pair.values)
         return width, height
@@ -280,7 +280,7 @@ class Record:
         """A list."""
         value = self.value(key)
         if not isinstance(value, list):
-            raise self.fault(key, f"must be a list, got {quoted(value)}.")
+            raise self.fault(key, f"must be a list, got {excerpt(value)}.")
         return value
 
     def record(self, key: str) -> Record:
@@ -293,13 +293,13 @@ class Record:
 
     def _as_record(self, key: str, value: object) -> Record:
         if not isinstance(value, dict):
-            raise self.fault(key, f"must be a mapping, got {quoted(value)}.")
+            raise self.fault(key, f"must be a mapping, got {excerpt(value)}.")
         return Record(f"{self.where}: {key}", value)
 
     def _as_number(self, key: str, value: object, *, infinite: bool = False) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             hint = " (YAML wants exponents written 1.0e-3)" if isinstance(value, str) else ""
-            raise self.fault(key, f"must be a number, got {quoted(value)}{hint}.")
+            raise self.fault(key, f"must be a number, got {excerpt(value)}{hint}.")
         try:
             number = float(value)
         except OverflowError:
@@ -351,7 +351,7 @@ class _Short(reprlib.Repr):
         return f"{begin} ({digits} digits)"
 
 
-def quoted(value: object) -> str:
+def excerpt(value: object) -> str:
     """A value from a file, to stand in a sentence."""
     return _SHORT.repr(value).encode(errors="backslashreplace").decode()
 

@@ -36,7 +36,7 @@ from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import quoted, read_text, reading
+from influx_wrap.formats.files import excerpt, read_text, reading
 from influx_wrap.formats.pictures import DAMAGED, UnusablePicture, decode_picture
 from influx_wrap.formats.yaml_text import parse_yaml_text
 from influx_wrap.model.arrays import Picture
@@ -317,5 +317,5 @@ def _decompressed(message: Any, where: str) -> Picture:
         if error.why != DAMAGED:
             raise
         raise InputError(
-            f"{where} is no JPEG or PNG picture ({quoted(message.format)}), or is damaged."
+            f"{where} is no JPEG or PNG picture ({excerpt(message.format)}), or is damaged."
         ) from None

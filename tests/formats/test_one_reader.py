@@ -19,7 +19,7 @@ import pytest
 import influx_wrap
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arrays import MOST_BYTES, read_arrays
-from influx_wrap.formats.files import MOST_TEXT_BYTES, quoted, read_json, read_text, read_yaml
+from influx_wrap.formats.files import MOST_TEXT_BYTES, excerpt, read_json, read_text, read_yaml
 from influx_wrap.formats.json_text import MOST_VALUES, parse_json_text
 from influx_wrap.formats.kalibr import read_target
 from influx_wrap.formats.pictures import MOST_PIXELS, read_picture
@@ -343,6 +343,6 @@ def test_arrays_that_are_bombs(tmp_path: Path) -> None:
     ids=itertools.count(),
 )
 def test_values_in_sentences_are_short(value: object) -> None:
-    text = quoted(value)
+    text = excerpt(value)
     assert len(text) < 500
     text.encode()
