@@ -5,6 +5,36 @@ wrong there and what to do about it. The command line prints it without a
 traceback and exits with code 2.
 """
 
+import re
+
+LONGEST_WORD, LONGEST = 400, 4000
+"""Longer words and messages come from files, and are of no use."""
+_LONG = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
 
 class InputError(ValueError):
-    """Something the caller handed in cannot be used; the message says what to do."""
+    """Something the caller handed in cannot be used; the message says what to do.
+
+    What it quotes may come from anybody's file, so what cannot be printed, such as what moves a
+    terminal's cursor, is escaped, and what is endless is shortened.
+    """
+
+    def __init__(self, message: str) -> None:
+        text = _LONG.sub(_shortened, _printable(message))
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST - 1000]} ... {text[-500:]}"
+        super().__init__(text)
+
+
+def _printable(message: str) -> str:
+    if message.isprintable():
+        return message
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1]
+        for letter in message
+    )
+
+
+def _shortened(word: re.Match[str]) -> str:
+    text = word[0]
+    return f"{text[:100]}...{text[-20:]}"

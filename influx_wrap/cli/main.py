@@ -14,6 +14,7 @@ import click
 from influx_drone.errors import DroneError
 from influx_wrap import __version__
 from influx_wrap.cli.lazy import LazyGroup
+from influx_wrap.cli.terminal import settle_streams
 from influx_wrap.errors import InputError
 
 COMMANDS = {
@@ -44,6 +45,10 @@ class _Mistake(click.ClickException):
 
 
 class _Commands(LazyGroup):
+    def main(self, *args: Any, **more: Any) -> Any:
+        settle_streams()
+        return super().main(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,15 +78,20 @@ def connected(address: str, *, patience_s: float = PATIENCE_S) -> Iterator[Clust
         raise InputError(
             "a cluster needs dask.distributed: pip install 'influx_wrap[cluster]'."
         ) from None
+    if address.startswith("tls://"):
+        _check_certificates()
     with _quiet():
         try:
             asyncio.run(asyncio.wait_for(_greet(address), CONNECT_S))
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
         except Exception as error:
             log.info("%s: %r", address, error)
+            trust = ""
+            if address.startswith("tls://"):
+                trust = " that trusts this machine's certificate, and that it trusts,"
             raise InputError(
-                f"no Dask scheduler answers at {address} within {CONNECT_S:.0f} s. Start one "
-                "there with: dask scheduler."
+                f"no Dask scheduler{trust} answers at {address} within {CONNECT_S:.0f} s. Start "
+                "one there with: dask scheduler."
             ) from None
         try:
             cluster = Cluster(client, address, patience_s)
@@ -95,6 +101,23 @@ def connected(address: str, *, patience_s: float = PATIENCE_S) -> Iterator[Clust
             # A scheduler that is gone cannot be told.
             with suppress(Exception):
                 client.close(timeout=2)
+
+
+def _check_certificates() -> None:
+    """Refuse ``tls://`` without what it needs, which Dask would report as a timeout."""
+    from distributed.security import Security
+
+    asked: dict[str, Any] = Security().get_tls_config_for_role("client")
+    keys = {"ca_file": "ca-file", "cert": "client.cert", "key": "client.key"}
+    missing = [f"distributed.comm.tls.{key}" for name, key in keys.items() if not asked.get(name)]
+    if missing:
+        raise InputError(
+            f"tls:// needs certificates, and Dask's configuration has no {', '.join(missing)}: "
+            "docs/scale.md says how to set them."
+        )
+    for name, key in keys.items():
+        if not Path(str(asked[name])).is_file():
+            raise InputError(f"{asked[name]} does not exist; distributed.comm.tls.{key} names it.")
 
 
 async def _greet(address: str) -> None:

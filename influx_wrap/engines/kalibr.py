@@ -33,8 +33,15 @@ COMMAND = "kalibr_calibrate_cameras"
 FOCAL_LENGTH = "FOCAL_LENGTH_GUESS"
 MANUAL_FOCAL_LENGTH = "KALIBR_MANUAL_FOCAL_LENGTH_INIT"
 SEED = "INFLUX_SEED"
-SETTINGS = (FOCAL_LENGTH, MANUAL_FOCAL_LENGTH, SEED)
-"""Environment variables by which Kalibr is told things; only a run's own count."""
+NEEDED = re.compile(
+    r"PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+"
+    r"|PYTHONPATH|PYTHONHOME|VIRTUAL_ENV|CONDA_PREFIX|LD_LIBRARY_PATH"
+    r"|ROS_[A-Z_]+|ROSLISP_PACKAGE_DIRECTORIES|CMAKE_PREFIX_PATH|AMENT_PREFIX_PATH"
+    r"|COLCON_PREFIX_PATH|PKG_CONFIG_PATH"
+    r"|[A-Z]+_NUM_THREADS|OPENBLAS_CORETYPE"
+)
+"""Names in the caller's environment that a program in a ROS workspace goes by. Kalibr is somebody
+else's program: the caller's tokens, agents and passwords are none of its business."""
 LABEL = "influx_wrap.folder"
 """The label of our containers; its value says for which experiment's folder."""
 POLL_S = 0.1
@@ -116,8 +123,11 @@ class LocalKalibr:
         return experiment.resolve(), report.resolve()
 
     def run(self, run: KalibrRun, timeout_s: float, stop: threading.Event) -> None:
-        """As a process with a session of its own: it must not hear of our Ctrl-C."""
-        inherited = {name: text for name, text in os.environ.items() if name not in SETTINGS}
+        """As a process with a session of its own: it must not hear of our Ctrl-C.
+
+        Of our environment it gets what is ``NEEDED``, and its own settings.
+        """
+        inherited = {name: text for name, text in os.environ.items() if NEEDED.fullmatch(name)}
         deadline = time.monotonic() + timeout_s
         try:
             with run.log.open("wb") as output:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.progress import Progress, Watch
 from influx_wrap.errors import InputError
 from influx_wrap.flight.files import MATCH, forget_experiment, write_flight_experiment, write_match
@@ -37,6 +36,7 @@ from influx_wrap.formats.flight import (
     read_other_lights,
 )
 from influx_wrap.formats.flight_recording import read_flight_recording
+from influx_wrap.formats.freshness import MADE_FROM, is_made_from
 from influx_wrap.formats.pairs import PAIRS, REVIEW
 from influx_wrap.formats.recording_truth import FlightTruth, read_flight_truth
 from influx_wrap.formats.recording_yaml import DRONE, is_flight

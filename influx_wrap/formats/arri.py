@@ -70,7 +70,7 @@ RINGS = {"RawEncoderFocus": ("FD", FD_COLUMN), "RawEncoderFocal": ("LFL", LFL_CO
 
 def read_art_metadata(path: Path) -> LensMetadata:
     """LFL and FD of the frames for which the lens told both, from the Reference Tool's JSON."""
-    metadata = art_metadata(read_json(path))
+    metadata = art_metadata(read_json(path, bare_nan=True))
     return metadata.some(metadata.told)
 
 

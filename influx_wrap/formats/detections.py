@@ -136,7 +136,7 @@ def read_summary(folder: Path) -> DetectionSummary:
         stills=stills,
         n_points=n_points,
         counts=_read_counts(read_json(folder / PER_FRAME), n_frames, n_points),
-        ambiguous=tuple(int(frame) for frame in record.numbers("ambiguous")),
+        ambiguous=tuple(record.integers("ambiguous").tolist()),
         truncated=None if truncated is None else record.text("truncated"),
         made_from={key: str(value) for key, value in record.record("made_from").values.items()},
         unread={name: str(why) for name, why in unread.items()},

@@ -13,6 +13,8 @@ import json
 import math
 import os
 import re
+import reprlib
+import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,14 +25,20 @@ import numpy as np
 import yaml
 
 from influx_wrap.errors import InputError
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.formats.json_text import parse_json_text
+from influx_wrap.formats.yaml_text import parse_yaml_text
+from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 
 T = TypeVar("T")
 
 PIXEL_ORIGIN = "center"
-PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
 """In files of our own, pixel (0, 0) is the centre of the top-left pixel; they say so."""
+PICTURES = (".tif", ".tiff", ".png", ".jpg", ".jpeg")
+LARGEST_INTEGER = 1 << 53
+"""Up to which floating-point numbers have every whole one."""
+MOST_TEXT_BYTES = 1 << 28
+"""Of a text file that is read as a whole."""
 
 
 @contextmanager
@@ -49,9 +57,25 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """The whole file, a byte order mark removed."""
+    """The whole file, a byte order mark removed, and every end of a line as ``\\n``."""
+    data = read_bytes(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file in UTF-8.") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_bytes(path: Path, most: int = MOST_TEXT_BYTES) -> bytes:
+    """The whole file, unless it has more than ``most`` bytes."""
     with reading(path):
-        return path.read_text(encoding="utf-8-sig")
+        if stat.S_ISFIFO(path.stat().st_mode) and not str(path).startswith(("/dev/", "/proc/")):
+            raise InputError(f"{path} is a pipe, a file is needed.")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"{path} has more than {most >> 20} MiB, which is too much to read.")
+    return data
 
 
 def file_hash(path: Path) -> str:
@@ -152,7 +176,8 @@ class Record:
         known = [*required, *optional]
         for key in self.values:
             if key not in known:
-                name = str(key).encode(errors="backslashreplace").decode()
+                name = key if isinstance(key, str) else excerpt(key)
+                name = name[:80].encode(errors="backslashreplace").decode()
                 raise self.fault(name, f"is not known here; the keys are {', '.join(known)}.")
 
     def build(self, make: Callable[..., T], **values: object) -> T:
@@ -172,7 +197,7 @@ class Record:
         """Text that is not empty, and that may be a file's name."""
         value = self.value(key)
         if not isinstance(value, str) or not value.strip() or not _is_clean(value):
-            raise self.fault(key, f"must be text, got {value!r}.")
+            raise self.fault(key, f"must be text, got {excerpt(value)}.")
         return value
 
     def number(
@@ -195,18 +220,19 @@ class Record:
         """True or false; false if it is missing."""
         value = self.values.get(key, False)
         if not isinstance(value, bool):
-            raise self.fault(key, f"must be true or false, got {value!r}.")
+            raise self.fault(key, f"must be true or false, got {excerpt(value)}.")
         return value
 
     def integer(self, key: str, *, at_least: int, at_most: int | None = None) -> int:
         """A whole number within the given bounds."""
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.fault(key, f"must be a whole number, got {value!r}.")
+            raise self.fault(key, f"must be a whole number, got {excerpt(value)}.")
         if value < at_least:
-            raise self.fault(key, f"must be at least {at_least}, got {_shortened(value)}.")
-        if at_most is not None and value > at_most:
-            raise self.fault(key, f"must be at most {at_most}, got {_shortened(value)}.")
+            raise self.fault(key, f"must be at least {at_least}, got {excerpt(value)}.")
+        highest = LARGEST_INTEGER if at_most is None else at_most
+        if value > highest:
+            raise self.fault(key, f"must be at most {highest}, got {excerpt(value)}.")
         return value
 
     def numbers(self, key: str, n: int | None = None) -> tuple[float, ...]:
@@ -216,11 +242,20 @@ class Record:
             raise self.fault(key, f"must have {n} numbers, got {len(items)}.")
         return tuple(self._as_number(f"{key}[{i}]", value) for i, value in enumerate(items))
 
+    def integers(self, key: str) -> IntArray:
+        """A list of whole numbers: (N,)."""
+        numbers = np.array(self.numbers(key))
+        wrong = np.flatnonzero((numbers != np.round(numbers)) | (abs(numbers) > LARGEST_INTEGER))
+        if len(wrong):
+            problem = f"must be a whole number, got {numbers[wrong[0]]:g}."
+            raise self.fault(f"{key}[{wrong[0]}]", problem)
+        return numbers.astype(np.int64)
+
     def image_size(self, key: str) -> tuple[int, int]:
         """Width and height in pixels."""
         sides = self.items(key)
         if len(sides) != 2:
-            raise self.fault(key, f"must be [width, height], got {sides!r}.")
+            raise self.fault(key, f"must be [width, height], got {excerpt(sides)}.")
         pair = Record(self.where, {f"{key}[0]": sides[0], f"{key}[1]": sides[1]})
         width, height = (pair.integer(side, at_least=1) for side in pair.values)
         return width, height
@@ -246,7 +281,7 @@ class Record:
         """A list."""
         value = self.value(key)
         if not isinstance(value, list):
-            raise self.fault(key, f"must be a list, got {value!r}.")
+            raise self.fault(key, f"must be a list, got {excerpt(value)}.")
         return value
 
     def record(self, key: str) -> Record:
@@ -259,13 +294,13 @@ class Record:
 
     def _as_record(self, key: str, value: object) -> Record:
         if not isinstance(value, dict):
-            raise self.fault(key, f"must be a mapping, got {value!r}.")
+            raise self.fault(key, f"must be a mapping, got {excerpt(value)}.")
         return Record(f"{self.where}: {key}", value)
 
     def _as_number(self, key: str, value: object, *, infinite: bool = False) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             hint = " (YAML wants exponents written 1.0e-3)" if isinstance(value, str) else ""
-            raise self.fault(key, f"must be a number, got {value!r}{hint}.")
+            raise self.fault(key, f"must be a number, got {excerpt(value)}{hint}.")
         try:
             number = float(value)
         except OverflowError:
@@ -277,37 +312,20 @@ class Record:
 
 def read_yaml(path: Path) -> Record:
     """A YAML file that holds one mapping."""
-    text = read_text(path)
-    try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{line}: this is not YAML.") from None
-    return _as_record(path, values)
+    return _as_record(path, parse_yaml_text(read_text(path), str(path)))
 
 
-def read_json(path: Path) -> Record:
-    """A JSON file that holds one object."""
-    return _as_record(path, parse_json(path))
+def read_json(path: Path, *, bare_nan: bool = False) -> Record:
+    """A JSON file that holds one object.
+
+    bare_nan  whether NaN is a value in it, as in files that Python wrote; JSON has none
+    """
+    return _as_record(path, parse_json(path, bare_nan=bare_nan))
 
 
-def parse_json(path: Path) -> object:
+def parse_json(path: Path, *, bare_nan: bool = False) -> object:
     """Whatever a JSON file holds."""
-    return as_json(path, read_text(path))
-
-
-def as_json(path: Path, text: str) -> object:
-    """Whatever the text of a JSON file holds."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from None
-    except RecursionError:
-        raise InputError(f"{path}: this is not JSON: it is nested too deeply.") from None
-    except ValueError:
-        # Python refuses to read whole numbers of more than 4300 digits.
-        raise InputError(f"{path}: a number in it has thousands of digits.") from None
+    return parse_json_text(read_bytes(path), str(path), bare_nan=bare_nan)
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
@@ -324,10 +342,28 @@ def dump_yaml(values: Mapping[str, object]) -> str:
     )
 
 
-def _shortened(value: int) -> str:
-    """A number in a sentence: not with its hundred digits."""
-    text = str(value)
-    return text if len(text) < 20 else f"{text[:6]}... ({len(text)} digits)"
+class _Short(reprlib.Repr):
+    """Values as they stand in a sentence: not with their hundred digits or thousand items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxdict, self.maxstring, self.maxother = 3, 6, 4, 80, 80
+
+    def repr_int(self, x: int, level: int) -> str:
+        if abs(x) < 10**20:
+            return repr(x)
+        # Python refuses to write more than a few thousand digits.
+        digits = int(abs(x).bit_length() * math.log10(2)) + 1
+        begin = f"{str(x)[:6]}..." if digits < 4000 else "a number"
+        return f"{begin} ({digits} digits)"
+
+
+def excerpt(value: object) -> str:
+    """A value from a file, to stand in a sentence."""
+    return _SHORT.repr(value).encode(errors="backslashreplace").decode()
+
+
+_SHORT = _Short()
 
 
 def _is_clean(text: str) -> bool:

@@ -120,7 +120,7 @@ def _truth_file(path: Path) -> Record:
             f"{path}: the truth is read from JSON, not from annotate's CSV: annotate with --out "
             "NAME.json."
         )
-    file = read_json(path)
+    file = read_json(path, bare_nan=True)
     if "submission_metadata" in file.values:
         raise InputError(f"{path} has predictions, in a submission's form, and not the truth.")
     if isinstance(kind := file.values.get("format"), str):

@@ -74,7 +74,7 @@ def read_lens_settings(path: Path) -> LensSettings:
 
 
 def _read_setting(details: Record, key: str, n_zooms: int, n_focuses: int) -> LensSetting:
-    match = re.fullmatch(r"zoom_(\d+)_focus_distance_(\d+)", key)
+    match = re.fullmatch(r"zoom_(\d{1,9})_focus_distance_(\d{1,9})", key)
     if match is None:
         raise details.fault(key, "must look like zoom_<i>_focus_distance_<j>.")
     zoom_index, focus_index = (int(index) for index in match.groups())
@@ -124,7 +124,7 @@ def read_selected_results(path: Path) -> tuple[tuple[SelectedResult, ...], tuple
     details = record.record("exp_details")
     usable, unusable = [], []
     for key in details.values:
-        match = re.fullmatch(r"zoom_(\d+)_focus_distance_(\d+)", key)
+        match = re.fullmatch(r"zoom_(\d{1,9})_focus_distance_(\d{1,9})", key)
         if match is None:
             raise details.fault(key, "must look like zoom_<i>_focus_distance_<j>.")
         entry = details.record(key)

@@ -20,8 +20,8 @@ from influx_wrap.model.arrays import FloatArray
 _NUMBER = r"([-+.\deE\s]+|[^\]]*nan[^\]]*)"
 _PROJECTION = re.compile(rf"Projection initialized to:\s*\[{_NUMBER}\]")
 _DISTORTION = re.compile(rf"Distortion initialized to:\s*\[{_NUMBER}\]")
-_VIEWS = re.compile(r"(\d+) images with (\d+)(?: images)? used")
-_REMOVED = re.compile(r"Removed (\d+) outlier corners\b(?! on batch)")
+_VIEWS = re.compile(r"(?<!\d)(\d{1,9}) images with (\d{1,9})(?: images)? used")
+_REMOVED = re.compile(r"Removed (\d{1,9}) outlier corners\b(?! on batch)")
 _RESTART = "Restarting for a new attempt"
 _GAVE_UP = {
     "Initialization of focal length failed. You can enable": "it found no focal length",
@@ -115,7 +115,7 @@ def read_fork_rollouts(path: Path) -> ForkRollouts:
             ForkRollout(
                 seed=one.integer("seed", at_least=0),
                 theta=None if camera is None else np.array(one.numbers("camera", 8)),
-                views=None if views is None else tuple(int(n) for n in one.numbers("views")),
+                views=None if views is None else tuple(one.integers("views").tolist()),
                 corners_removed=None
                 if removed is None
                 else one.integer("corners_removed", at_least=0),

@@ -25,7 +25,8 @@ from influx_wrap.formats import arri
 from influx_wrap.formats.blackmagic import is_blackmagic, read_blackmagic
 from influx_wrap.formats.camera_tables import read_frames_table
 from influx_wrap.formats.exiftool import is_exiftool, read_exiftool
-from influx_wrap.formats.files import Record, as_json, read_json, read_text, reading, write_text
+from influx_wrap.formats.files import Record, read_json, read_text, reading, write_text
+from influx_wrap.formats.json_text import parse_json_text
 from influx_wrap.formats.lens_table import read_metadata_table
 from influx_wrap.formats.lens_text import (
     INCH_M,
@@ -123,7 +124,7 @@ def read_metadata(path: Path, clip: ReportedClip | None = None) -> LensMetadata:
 def read_reported_rig(path: Path) -> ReportedRig:
     """Which lens and camera a file of lens metadata names, whatever else it says."""
     if _is_json(path):
-        return arri.art_rig(read_json(path))
+        return arri.art_rig(read_json(path, bare_nan=True))
     return ReportedRig()
 
 
@@ -146,9 +147,9 @@ def write_lens_metadata(path: Path, metadata: LensMetadata) -> None:
 def _json_metadata(path: Path, text: str) -> LensMetadata:
     """What a JSON file tells, or one with a JSON object per line."""
     lines = sample_lines(path, text) if text.lstrip().startswith("{") else None
-    value = as_json(path, text) if lines is None else None
     if lines is not None:
         return read_samples(path, lines)
+    value = parse_json_text(text.encode(), str(path), bare_nan=True)
     if is_sample(value):
         return read_samples(path, [(str(path), value)])
     if isinstance(value, list) and is_exiftool(value):

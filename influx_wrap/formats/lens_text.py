@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import read_bytes, reading
 from influx_wrap.model.rig import ReportedRig
 
 INCH_M = 0.0254
@@ -64,8 +64,8 @@ _MARKS = (
 
 def read_any_text(path: Path) -> str:
     """A text file in UTF-8, in UTF-16 as spreadsheets and shells write it, or in Windows' own."""
+    data = read_bytes(path)
     with reading(path):
-        data = path.read_bytes()
         return data.decode(_encoding(data))
 
 

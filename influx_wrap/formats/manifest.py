@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import read_json, read_text, write_json
+from influx_wrap.formats.files import MOST_TEXT_BYTES, read_json, read_text, write_json
+from influx_wrap.formats.json_stream import open_json
 
 VALIDATION, TEST = "val", "test"
 
@@ -89,15 +89,26 @@ def write_manifest(path: Path, videos: Mapping[str, Video]) -> None:
 def _refuse_twice(path: Path) -> None:
     """Refuse a name that comes twice, of which JSON readers keep the last."""
     names: set[str] = set()
-    for name, _ in json.loads(read_text(path), object_pairs_hook=list):
-        if name in names:
-            raise InputError(f"{path}: video {name!r} comes twice.")
-        names.add(name)
+    with open_json(path, MOST_TEXT_BYTES) as stream:
+        stream.begins_object()
+        for name in stream.members():
+            stream.value()
+            if name in names:
+                raise InputError(f"{path}: video {name!r} comes twice.")
+            names.add(name)
 
 
 def read_video_groups(path: Path, videos: Container[str]) -> dict[str, dict[str, str]]:
     """``{column: {video: value}}``; empty cells are left out. ``videos`` are those there are."""
-    rows = csv.DictReader(io.StringIO(read_text(path)))
+    try:
+        return _video_groups(path, csv.DictReader(io.StringIO(read_text(path))), videos)
+    except csv.Error as error:
+        raise InputError(f"{path}: this is not CSV ({error}).") from None
+
+
+def _video_groups(
+    path: Path, rows: csv.DictReader[str], videos: Container[str]
+) -> dict[str, dict[str, str]]:
     columns = list(rows.fieldnames or ())
     if "video" not in columns or len(set(columns)) < max(len(columns), 2):
         raise InputError(f"{path}: a header with video and at least one other column is needed.")

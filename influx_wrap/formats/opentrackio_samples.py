@@ -12,7 +12,6 @@ that samples several times a frame says so by its rates.
 
 from __future__ import annotations
 
-import json
 import math
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, as_json, natural_key, reading
+from influx_wrap.formats.files import Record, natural_key, reading
+from influx_wrap.formats.json_text import parse_json_text
 from influx_wrap.formats.lens_text import LEAST_FD_M, MOST_LFL_MM, make_rig, read_any_text
 from influx_wrap.model.arrays import IntArray
 from influx_wrap.model.lens_metadata import LensMetadata, ReportedClip
@@ -69,7 +69,7 @@ def read_sample_folder(path: Path) -> LensMetadata:
     for file in sorted(files, key=lambda one: natural_key(one.name)):
         text = read_any_text(file)
         lines = sample_lines(file, text)
-        found += [(str(file), as_json(file, text))] if lines is None else lines
+        found += [(str(file), _parsed(text, str(file)))] if lines is None else lines
     return read_samples(path, found)
 
 
@@ -84,12 +84,16 @@ def sample_lines(path: Path, text: str) -> list[tuple[str, object]] | None:
     for k, line in lines:
         where = f"{path}, line {k}"
         try:
-            result.append((where, json.loads(line)))
-        except (ValueError, RecursionError):
+            result.append((where, _parsed(line, where)))
+        except InputError:
             if not result:
                 return None
-            raise InputError(f"{where}: this is not JSON. Is the file complete?") from None
+            raise
     return result
+
+
+def _parsed(text: str, where: str) -> object:
+    return parse_json_text(text.encode(), where, bare_nan=True)
 
 
 def read_samples(path: Path, values: Sequence[tuple[str, object]]) -> LensMetadata:

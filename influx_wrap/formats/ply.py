@@ -22,7 +22,13 @@ from influx_wrap.formats.files import reading
 from influx_wrap.model.arrays import FloatArray
 
 CHUNK = 1 << 18
+MOST_CHUNK_BYTES = 1 << 26
 MOST_HEADER_BYTES = 1 << 20
+MOST_LINE_BYTES = 1 << 20
+MOST_NAMES = 1000
+"""Of elements, and of the properties of an element."""
+MOST_LISTS = 1_000_000
+"""Rows with lists before the vertices: each has to be looked at, to find out where it ends."""
 VERTEX = "vertex"
 AXES = ("x", "y", "z")
 
@@ -91,6 +97,7 @@ class PlyPoints:
     def _binary(self, size: int) -> Iterator[FloatArray]:
         byte_order = _BYTE_ORDERS[self.encoding]
         row = self.vertex.row(byte_order)
+        size = min(size, max(1, MOST_CHUNK_BYTES // row.itemsize))
         with reading(self.path), self.path.open("rb") as file:
             file.seek(self.start)
             for element in self.before:
@@ -135,19 +142,18 @@ class PlyPoints:
             file.seek(self.start)
             line = self.lines
             for element in self.before:
-                skipped = sum(1 for _ in islice(file, element.count))
+                skipped = sum(1 for _ in islice(_lines(file), element.count))
                 if skipped < element.count:
                     raise self._ends_in(element)
                 line += skipped
             for first in range(0, self.n, size):
                 count = min(size, self.n - first)
-                rows = list(islice(file, count))
-                points = np.empty((len(rows), 3))
-                for k, text in enumerate(rows):
-                    points[k] = self._numbers(text, columns, width, line + k + 1)
-                if len(rows) < count:
-                    raise self._cut_off(first + len(rows))
-                line += len(rows)
+                points, n = np.empty((count, 3)), 0
+                for n, text in enumerate(islice(_lines(file), count), start=1):
+                    points[n - 1] = self._numbers(text, columns, width, line + n)
+                if n < count:
+                    raise self._cut_off(first + n)
+                line += n
                 yield points
 
     def _numbers(self, text: bytes, columns: list[int], width: int, line: int) -> list[float]:
@@ -174,6 +180,11 @@ class PlyPoints:
         )
 
 
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines; one that is too long for a row comes in pieces, which are no rows either."""
+    return iter(lambda: file.readline(MOST_LINE_BYTES), b"")
+
+
 def open_ply(path: Path) -> PlyPoints:
     """Read the header of a PLY file, and make sure that its vertices are points."""
     with reading(path), path.open("rb") as file:
@@ -188,6 +199,12 @@ def open_ply(path: Path) -> PlyPoints:
     if vertex.count == 0:
         raise InputError(f"{path}: it has no vertices; a scan with points is needed.")
     _check_vertex(path, vertex)
+    for element in elements[:place]:
+        if element.has_lists and element.count > MOST_LISTS and encoding != _ASCII:
+            raise InputError(
+                f"{path}: {element.count} rows of element {element.name} with lists stand before "
+                f"the vertices, at most {MOST_LISTS} are skipped; save the points alone."
+            )
     return PlyPoints(
         path, vertex.count, encoding, tuple(elements[:place]), vertex, start, len(lines)
     )
@@ -233,6 +250,8 @@ def _parse_header(path: Path, lines: list[str]) -> tuple[str, list[_Element]]:
             case ["element", name, count]:
                 if not (count.isascii() and count.isdigit() and len(count) < 16):
                     raise InputError(f"{where}: element {name} has no count, but {count!r}.")
+                if len(elements) == MOST_NAMES:
+                    raise InputError(f"{where}: there are more than {MOST_NAMES} elements.")
                 if name in [element.name for element in elements]:
                     raise InputError(f"{where}: element {name} is there twice.")
                 elements.append(_Element(name, int(count), ()))
@@ -241,6 +260,10 @@ def _parse_header(path: Path, lines: list[str]) -> tuple[str, list[_Element]]:
                     raise InputError(f"{where}: a property stands before the first element.")
                 last = elements[-1]
                 item = _parse_property(where, words)
+                if len(last.properties) == MOST_NAMES:
+                    raise InputError(
+                        f"{where}: element {last.name} has more than {MOST_NAMES} properties."
+                    )
                 if item.name in [other.name for other in last.properties]:
                     raise InputError(f"{where}: property {item.name} is there twice.")
                 elements[-1] = _Element(last.name, last.count, (*last.properties, item))

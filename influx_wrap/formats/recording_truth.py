@@ -139,7 +139,7 @@ def read_recording_truth(folder: Path) -> RecordingTruth | None:
     record = read_json(path)
     record.check_keys(("pixel_origin", "intrinsics", "bow_m", "rotations", "translations", "pose"))
     record.check_pixel_origin()
-    pose = np.array(record.numbers("pose"), dtype=np.int64)
+    pose = record.integers("pose")
     return RecordingTruth(
         record.intrinsics("intrinsics"),
         record.rows("rotations", 9, len(pose)).reshape(-1, 3, 3),
@@ -162,7 +162,7 @@ def read_flight_truth(folder: Path) -> FlightTruth | None:
     record.check_pixel_origin()
     columns |= {name: np.array(record.numbers(name)) for name in _TRUTH_NUMBERS}
     for name in _TRUTH_INDICES:
-        columns[name] = np.array(record.numbers(name), dtype=np.int64)
+        columns[name] = record.integers(name)
     for key, *others in _TRUTH_TABLES:
         for other in others:
             if len(columns[other]) != len(columns[key]):

@@ -10,10 +10,11 @@ Pictures come one at a time and grey, as calibration wants them: 8 bits stay ``u
 
 from __future__ import annotations
 
+import bz2
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,17 +23,22 @@ from typing import Any, Literal, TypeAlias, cast
 import apsw
 import cv2
 import numpy as np
+from lz4.frame import LZ4FrameDecompressor
 from rosbags.interfaces import Connection
 from rosbags.rosbag1 import Reader as Reader1
 from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag1 import reader as rosbag1
 from rosbags.rosbag2 import Reader as Reader2
 from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
+from rosbags.rosbag2 import storage_mcap as mcap
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import reading
+from influx_wrap.formats.files import excerpt, read_text, reading
+from influx_wrap.formats.pictures import DAMAGED, UnusablePicture, decode_picture
+from influx_wrap.formats.yaml_text import parse_yaml_text
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
 
@@ -40,6 +46,7 @@ Kind: TypeAlias = Literal["ros1", "sqlite3", "mcap"]
 
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
 ROS2_FILES = (".db3", ".mcap")
+DESCRIPTION = "metadata.yaml"
 MAX_TIME_NS = (2**31 - 1) * 10**9
 """ROS 2 counts seconds in 32 bits with a sign."""
 
@@ -55,6 +62,10 @@ _TO_GREY: dict[str, tuple[str, int, int | None]] = {
 """Encodings: type of a sample, samples per pixel, OpenCV's conversion."""
 
 STAMP_OFFSET = 4
+MOST_CHUNK_BYTES = 1 << 28
+"""Of a part of a bag that is packed as one, unpacked; writers begin another after some MiB."""
+MOST_DESCRIBED = 20_000
+"""Values in a ROS 2 bag's description, some ten for each of its topics."""
 
 
 class DamagedBag(InputError):
@@ -135,7 +146,7 @@ def image_topic(path: Path, topic: str) -> ImageTopic:
     with _opened(path) as reader:
         found = [c for c in reader.connections if c.topic == topic]
         if not found:
-            known = sorted({c.topic for c in reader.connections if _has_pictures(c)})
+            known = sorted({str(c.topic) for c in reader.connections if _has_pictures(c)})
             there = (
                 f"pictures are on {', '.join(known)}" if known else "it has no topic of pictures"
             )
@@ -146,7 +157,10 @@ def image_topic(path: Path, topic: str) -> ImageTopic:
                     f"{path}: {topic} holds {connection.msgtype}, not pictures: "
                     "sensor_msgs/Image or CompressedImage is needed."
                 )
-        n_messages = sum(connection.msgcount for connection in found)
+        counts = [connection.msgcount for connection in found]
+        if not all(type(count) is int for count in counts):
+            raise DamagedBag(path, f"its description has no number of messages on {topic}")
+        n_messages = sum(counts)
     if n_messages == 0:
         raise InputError(f"{path}: there is no message on {topic}: record again.")
     return ImageTopic(path, topic, n_messages)
@@ -220,6 +234,10 @@ def _opened(path: Path) -> Iterator[Reader1 | Reader2]:
         with reading(path):
             path.open("rb").close()
     is_ros2 = path.is_dir() or path.suffix in ROS2_FILES
+    if path.is_dir() and (path / DESCRIPTION).exists():
+        # What the reader takes minutes for is refused before.
+        where = path / DESCRIPTION
+        parse_yaml_text(read_text(where), str(where), most_values=MOST_DESCRIBED)
     try:
         reader: Reader1 | Reader2 = Reader2(path) if is_ros2 else Reader1(path)
         reader.open()
@@ -229,7 +247,31 @@ def _opened(path: Path) -> Iterator[Reader1 | Reader2]:
     try:
         yield reader
     finally:
-        reader.close()
+        # One whose description is damaged may fail at that, too.
+        with suppress(Exception):
+            reader.close()
+
+
+def _bounded(make: Callable[[], Any]) -> Callable[..., bytes]:
+    """A decompressor that ends where its data are too many to be a part of a bag."""
+
+    def decompress(data: bytes, *_: int) -> bytes:
+        worker = make()
+        unpacked: bytes = worker.decompress(data, MOST_CHUNK_BYTES)
+        if not worker.eof:
+            raise ValueError(
+                f"a chunk is cut off, or unpacks to more than {MOST_CHUNK_BYTES >> 20} MiB"
+            )
+        return unpacked
+
+    return decompress
+
+
+# The readers themselves unpack whatever there is: a megabyte may become many gigabytes.
+rosbag1.decompressors["bz2"] = _bounded(bz2.BZ2Decompressor)
+rosbag1.decompressors["lz4"] = _bounded(LZ4FrameDecompressor)
+mcap.DECOMPRESSORS["lz4"] = _bounded(LZ4FrameDecompressor)
+mcap.DECOMPRESSORS["zstd"] = _bounded(cast(Any, mcap).zstd.ZstdDecompressor)
 
 
 @lru_cache
@@ -269,10 +311,11 @@ def _image(message: Any, where: str) -> Picture:
 
 
 def _decompressed(message: Any, where: str) -> Picture:
-    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
-    picture = None
-    if len(message.data):
-        picture = cv2.imdecode(np.asarray(message.data, np.uint8), flags)
-    if picture is None or picture.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"{where} is no JPEG or PNG picture ({message.format!r}), or is damaged.")
-    return cast(Picture, picture)
+    try:
+        return cast(Picture, decode_picture(message.data, where))
+    except UnusablePicture as error:
+        if error.why != DAMAGED:
+            raise
+        raise InputError(
+            f"{where} is no JPEG or PNG picture ({excerpt(message.format)}), or is damaged."
+        ) from None

@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import io
 import shutil
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -27,10 +26,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from influx_wrap import __version__
-from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
+from influx_wrap.formats.arrays import read_arrays
 from influx_wrap.formats.files import (
     make_folder,
     reading,
@@ -38,6 +37,7 @@ from influx_wrap.formats.files import (
     write_bytes,
     write_json,
 )
+from influx_wrap.formats.freshness import MADE_FROM, is_made_from
 from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 
@@ -184,11 +184,10 @@ class Journal:
 
     def _load(self, index: int) -> dict[str, NDArray[Any]] | None:
         """A chunk; None if it is not there or, after a crash of the machine, not whole."""
-        try:
-            with np.load(self._path(index)) as arrays:
-                return {name: arrays[name] for name in self._names}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        arrays = read_arrays(self._path(index), self._names)
+        if arrays is None or len({array.shape[:1] or None for array in arrays.values()}) != 1:
             return None
+        return None if arrays[self._names[0]].ndim == 0 else arrays
 
 
 @cache

@@ -14,18 +14,31 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from influx_wrap.errors import InputError
-from influx_wrap.formats.files import natural_key, reading
-from influx_wrap.formats.picture_header import picture_size
+from influx_wrap.formats.files import natural_key
+from influx_wrap.formats.pictures import (
+    UnusablePicture,
+    check_pixels,
+    picture_size,
+    read_picture,
+)
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 
 T = TypeVar("T")
 
-_DAMAGED = "damaged or not a picture"
 READ_AHEAD = 4
 """How many pictures of a folder are decoded at once: a PNG takes as long as its corners."""
+READ_AHEAD_PIXELS = 160_000_000
+"""Of all pictures that are decoded at once, unless it is only one."""
+
+
+class UnusableStill(TruncatedInput):
+    """One picture of a folder is damaged, or too large; ``why`` is the clause that says so."""
+
+    def __init__(self, folder: Path, index: int, file: Path, why: str) -> None:
+        super().__init__(folder, index, f"{file.name} is {why}")
+        self.why = why
 
 
 class Stills(FrameSource):
@@ -50,6 +63,7 @@ class Stills(FrameSource):
         sizes = [size for size in map(picture_size, self._files) if size is not None]
         if sizes:
             self.image_size = Counter(sizes).most_common(1)[0][0]
+            check_pixels(self.image_size, f"{path}: the usual size of its pictures")
         else:
             first = self._read(0)
             self.image_size = (first.shape[1], first.shape[0])
@@ -61,12 +75,12 @@ class Stills(FrameSource):
 
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
         last = len(self._files) if stop is None else min(stop, len(self._files))
-        for index, picture in _read_ahead(self._read, range(start, last)):
+        for index, picture in self._read_ahead(self._read, range(start, last)):
             self._check_size(index, (picture.shape[1], picture.shape[0]))
             yield index, picture
 
     def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:
-        yield from _read_ahead(self._usable, range(start, len(self._files)))
+        yield from self._read_ahead(self._usable, range(start, len(self._files)))
 
     def samples(self, n: int) -> Iterator[Picture]:
         """About ``n`` of the pictures that are usable, spread over the folder."""
@@ -78,12 +92,27 @@ class Stills(FrameSource):
     def fault(self, index: int) -> str | None:
         try:
             picture = self._read(index)
-        except TruncatedInput:
-            return _DAMAGED
+        except UnusableStill as error:
+            return error.why
         size = (picture.shape[1], picture.shape[0])
         if size == self.image_size:
             return None
         return f"{size_text(size)} pixels, the others have {size_text(self.image_size)}"
+
+    def _read_ahead(self, read: Callable[[int], T], indices: range) -> Iterator[tuple[int, T]]:
+        """(index, its picture) in order, while threads read the next ones."""
+        width, height = self.image_size
+        n_ahead = min(READ_AHEAD, max(1, READ_AHEAD_PIXELS // (width * height)))
+        threads = ThreadPoolExecutor(n_ahead)
+        pending = deque(threads.submit(read, index) for index in indices[:n_ahead])
+        try:
+            for index in indices:
+                picture = pending.popleft().result()
+                if index + n_ahead in indices:
+                    pending.append(threads.submit(read, index + n_ahead))
+                yield index, picture
+        finally:
+            threads.shutdown(cancel_futures=True)
 
     def _usable(self, index: int) -> Picture | None:
         try:
@@ -110,42 +139,7 @@ class Stills(FrameSource):
 
     def _decode(self, index: int) -> NDArray[Any]:
         file = self._files[index]
-        with reading(file):
-            data = file.read_bytes()
-        flags = cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
-        flags |= cv2.IMREAD_ANYCOLOR if self.colour else cv2.IMREAD_GRAYSCALE
-        picture = None
-        if _is_whole(data):
-            try:
-                picture = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-            except cv2.error:
-                picture = None
-        if picture is None:
-            raise TruncatedInput(self.path, index, f"{file.name} is {_DAMAGED}")
-        if picture.dtype not in (np.uint8, np.uint16):
-            raise InputError(f"{file} has {picture.dtype} pixels; 8 or 16 bits are needed.")
-        return np.asarray(picture)
-
-
-def _read_ahead(read: Callable[[int], T], indices: range) -> Iterator[tuple[int, T]]:
-    """(index, its picture) in order, while threads read the next ones."""
-    threads = ThreadPoolExecutor(READ_AHEAD)
-    pending = deque(threads.submit(read, index) for index in indices[:READ_AHEAD])
-    try:
-        for index in indices:
-            picture = pending.popleft().result()
-            if index + READ_AHEAD in indices:
-                pending.append(threads.submit(read, index + READ_AHEAD))
-            yield index, picture
-    finally:
-        threads.shutdown(cancel_futures=True)
-
-
-def _is_whole(data: bytes) -> bool:
-    """False for a JPEG or PNG without its end, of which OpenCV would make up the rest."""
-    if data.startswith(b"\xff\xd8"):
-        start_of_scan, end_of_image = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
-        return 0 < start_of_scan < end_of_image
-    if data.startswith(b"\x89PNG"):
-        return b"IEND\xaeB`\x82" in data[-4096:]
-    return len(data) > 0
+        try:
+            return read_picture(file, colour=self.colour)
+        except UnusablePicture as error:
+            raise UnusableStill(self.path, index, file, error.why) from None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.pictures import check_pixels
 from influx_wrap.formats.video import import_av
 from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
@@ -38,6 +39,7 @@ class VideoFile(FrameSource):
         self._is_strict = True
         with self._opened() as (container, stream):
             self.image_size = (stream.width, stream.height)
+            check_pixels(self.image_size, str(path))
             self.n_frames = stream.frames or None
             self.seconds = None if stream.frames else _promised_seconds(container, stream)
             rate = stream.average_rate or stream.guessed_rate
@@ -304,7 +306,9 @@ def _promised_seconds(container: InputContainer, stream: VideoStream) -> float |
     if "mxf" in container.format.name and stream.duration and stream.time_base is not None:
         return float(stream.duration * stream.time_base)
     if "matroska" in container.format.name:
-        match = re.match(r"(\d+):(\d+):(\d+\.?\d*)", stream.metadata.get("DURATION", ""))
+        match = re.match(
+            r"(\d{1,9}):(\d{1,9}):(\d{1,9}(?:\.\d*)?)", stream.metadata.get("DURATION", "")
+        )
         if match:
             hours, minutes, seconds = (float(part) for part in match.groups())
             return 3600 * hours + 60 * minutes + seconds

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.json_text import parse_json_text
 from influx_wrap.model.predictions import RAD_TAN
 from influx_wrap.predict.predictor import SettingValue, typed_settings
 from influx_wrap.predict.process import Environment
@@ -104,8 +105,10 @@ def _missing(environment: Environment, modules: list[str], copies: list[str]) ->
     except subprocess.TimeoutExpired:
         raise InputError(f"{environment} was silent for {TIMEOUT_S:g} s.") from None
     try:
-        found = json.loads(done.stdout)
-    except ValueError:
+        found = parse_json_text(done.stdout.encode(), str(environment))
+    except InputError:
+        found = None
+    if not isinstance(found, list):
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:200]
         raise InputError(f"{environment} is no Python that answers; it said {said!r}.") from None
     return [str(name) for name in found]

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from influx_wrap.errors import InputError
+from influx_wrap.formats.json_text import parse_json_text
 from influx_wrap.predict.predictor import MethodError, SettingValue
 
 RUNNERS = Path(__file__).parent / "runners"
@@ -200,8 +201,8 @@ class Conversation:
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = parse_json_text(line, "the answer", bare_nan=True)
+        except InputError:
             message = None
         if not isinstance(message, dict):
             raise self._rubbish(line)

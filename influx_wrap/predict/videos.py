@@ -13,7 +13,6 @@ import json
 import queue
 import shutil
 import threading
-import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 from influx_wrap import __version__
 from influx_wrap.compute.processes import completed
 from influx_wrap.errors import InputError
+from influx_wrap.formats.arrays import read_arrays
 from influx_wrap.formats.files import make_folder, write_bytes
 from influx_wrap.model.predictions import PARAMETERS, VideoPredictions
 from influx_wrap.observe.journal import footage_hash
@@ -89,11 +89,13 @@ class VideoJournal:
 
     def find(self, path: Path) -> Predicted | None:
         """What is kept; None if there is nothing, or it is not whole after a crash."""
+        kept = read_arrays(path, ("frames", "values", "warnings", "whole"))
+        if kept is None:
+            return None
         try:
-            with np.load(path) as kept:
-                answers = VideoPredictions(kept["frames"], kept["values"])
-                return Predicted(answers, tuple(kept["warnings"].tolist()), bool(kept["whole"]))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            answers = VideoPredictions(kept["frames"], kept["values"])
+            return Predicted(answers, tuple(kept["warnings"].tolist()), bool(kept["whole"]))
+        except (ValueError, TypeError):
             return None
 
     def keep(self, path: Path, predicted: Predicted) -> None:

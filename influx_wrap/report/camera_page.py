@@ -16,6 +16,7 @@ import numpy as np
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
+from influx_wrap.formats.pictures import read_picture
 from influx_wrap.model.arrays import FloatArray, Picture
 from influx_wrap.model.intrinsics import NAMES, field_of_view_deg
 from influx_wrap.model.observations import Observations
@@ -148,7 +149,7 @@ def draw_residuals(
 def _picture_url(path: Path) -> str:
     """A PNG as the address of a JPEG, which is a fifth as long."""
     done, data = cv2.imencode(
-        ".jpg", np.asarray(cv2.imread(str(path))), [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+        ".jpg", read_picture(path, colour=True), [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
     )
     if not done:
         raise InputError(f"{path.name} cannot be made a JPEG.")

@@ -29,7 +29,7 @@ from influx_wrap.model.result import Assessment, Grade, Json, ViewReport
 from influx_wrap.model.target import Target
 from influx_wrap.observe.journal import footage_hash
 from influx_wrap.report.camera_page import write_camera_page
-from influx_wrap.run.camera_views import BoardOfCamera, CameraViews, find_views
+from influx_wrap.run.camera_views import BoardOfCamera, CameraViews, find_views, label_of
 from influx_wrap.run.page import used_residuals
 
 FILES = RESULT, OPENCV, CAMCHAIN, PAGE = (
@@ -109,7 +109,7 @@ class CameraCalibration:
             self.views.observations,
             used_residuals(self.views.observations, calibration, calibration.poses),
             self.views.pictures(),
-            title=", ".join(str(one.source.path) for one in self.views.footage),
+            title=", ".join(one.label for one in self.views.footage),
             facts=[self.board.sentence, *(one.sentence for one in self.views.footage)],
             notes=self.views.notes,
             progress=progress,
@@ -160,10 +160,21 @@ def calibrate_camera(
     made_from = provenance(
         recipe=chosen.as_dict(),
         seed=seed,
-        inputs={str(path): footage_hash(Path(path)) for path in paths},
+        inputs=_hashes(paths),
         board=views.board.as_dict(),
     )
     return CameraCalibration(calibration, views, made_from)
+
+
+def _hashes(paths: Sequence[str | Path]) -> dict[str, str]:
+    """By what the pictures are called; those of the same name in other folders by number."""
+    hashes: dict[str, str] = {}
+    for path in map(Path, paths):
+        label = label_of(path)
+        if label in hashes:
+            label = f"{label} ({len(hashes) + 1})"
+        hashes[label] = footage_hash(path)
+    return hashes
 
 
 def _calibrated(
@@ -184,7 +195,7 @@ def _calibrated(
 def _judged(verdict: Assessment | None, views: CameraViews) -> Assessment | None:
     """The verdict, with what the board and the footage have to say to it."""
     wrong = [suspicion.sentence for suspicion in check_target(views.observations)]
-    damaged = {one.source.path: one.damage for one in views.footage if one.damage is not None}
+    damaged = {one.label: one.damage for one in views.footage if one.damage is not None}
     odd = [*([] if views.doubt is None else [views.doubt]), *damaged.values()]
     if verdict is None or not (wrong or odd):
         return verdict

@@ -41,6 +41,12 @@ FILM = (
 )
 
 
+def label_of(path: Path) -> str:
+    """A path as it was given if that is a relative one, else its name: where a folder lies on a
+    machine, and whose it is, is nobody's business."""
+    return path.name if path.is_absolute() else str(path)
+
+
 @dataclass(frozen=True)
 class BoardOfCamera:
     """The board that a camera was shown.
@@ -92,11 +98,16 @@ class CameraFootage:
         return "photograph" if self.seen.is_stills else "frame"
 
     @property
+    def label(self) -> str:
+        """What to call it in results, which others may get to see."""
+        return label_of(self.source.path)
+
+    @property
     def sentence(self) -> str:
         """What was found, in short."""
         n_seen = int((self.seen.counts > 0).sum())
         return (
-            f"{self.source.path}: {counted(self.n_frames, self.noun)} of "
+            f"{self.label}: {counted(self.n_frames, self.noun)} of "
             f"{size_text(self.source.image_size)} pixels, {n_seen} with the board, "
             f"{self.views.n_views} chosen"
         )
@@ -133,12 +144,12 @@ class CameraFootage:
         if frames > self.n_frames:
             share = 100 * (1 - self.n_frames / frames)
             n_lost = frames - self.n_frames
-            return f"{n_lost} of {frames} frames of {source.path} ({share:.0f} %) {where}"
+            return f"{n_lost} of {frames} frames of {self.label} ({share:.0f} %) {where}"
         if seconds * rate > self.n_frames:
             lost_s = seconds - self.n_frames / rate
             share = 100 * lost_s / seconds
-            return f"{lost_s:.2f} of {seconds:.2f} s of {source.path} ({share:.0f} %) {where}"
-        return f"part of {source.path}, which does not say how long it is, {where}"
+            return f"{lost_s:.2f} of {seconds:.2f} s of {self.label} ({share:.0f} %) {where}"
+        return f"part of {self.label}, which does not say how long it is, {where}"
 
     @property
     def notes(self) -> list[str]:
@@ -155,10 +166,15 @@ class CameraFootage:
         ]
         notes += by_reason({self.prefix + name: why for name, why in self.unread.items()})
         if self.damage is not None:
-            notes.append(f"{self.damage}: {self.seen.truncated}")
+            notes.append(f"{self.damage}: {self._truncated}")
         if self.keyframes.mode == "moved":
-            notes.append(f"{self.source.path}: {self.keyframes.why}")
+            notes.append(f"{self.label}: {self.keyframes.why}")
         return notes
+
+    @property
+    def _truncated(self) -> str | None:
+        why = self.seen.truncated
+        return None if why is None else why.replace(str(self.source.path), self.label)
 
     def _name(self, frame: int) -> str:
         return self.prefix + self.source.name(frame)
@@ -166,7 +182,7 @@ class CameraFootage:
     def as_dict(self) -> Json:
         """Plain data."""
         return {
-            "path": str(self.source.path),
+            "path": self.label,
             "frames": self.n_frames,
             "frames_announced": self.source.n_frames,
             "with_board": int((self.seen.counts > 0).sum()),
@@ -177,7 +193,7 @@ class CameraFootage:
             "too_few_corners": list(self.with_few_corners),
             "several_boards": [self._name(frame) for frame in self.seen.ambiguous],
             "unread": dict(self.unread),
-            "truncated": self.seen.truncated,
+            "truncated": self._truncated,
         }
 
 

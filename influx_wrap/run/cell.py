@@ -66,20 +66,24 @@ def failed(job: Job, recipe: Recipe, error: Exception, known: _Known | None = No
     details = None
     if isinstance(error, InputError):
         # Where the folder is differs from machine to machine, what is in it does not.
-        reason = str(error)
-        for folder in filter(None, (job.recording, job.folder)):
-            reason = reason.replace(f"{folder}/", "").replace(str(folder), job.cell)
+        reason = _without_folders(str(error), job)
         stage = "footage" if error is job.failure else "input"
         error = CalibrationError(stage, reason.rstrip("."), "Mend it and run this again.")
     elif not isinstance(error, CalibrationError):
         details = "".join(traceback.format_exception(error))
-        reason = f"unexpected {type(error).__name__}: {error}"
+        reason = f"unexpected {type(error).__name__}: {_without_folders(str(error), job)}"
         advice = "This is a fault of influx_wrap; run.log has the details."
         error = CalibrationError("calibration", reason, advice)
     known = known or _known_of_job(job)
     made_from = made_from_job(job, recipe)
     record = CellRecord(known.cell, known.truth, error.failure, made_from)
     return CellOutcome(job.cell, recipe.name, record, details=details)
+
+
+def _without_folders(text: str, job: Job) -> str:
+    for folder in filter(None, (job.recording, job.folder)):
+        text = text.replace(f"{folder}/", "").replace(str(folder), job.cell)
+    return text
 
 
 def made_from_job(job: Job, recipe: Recipe) -> Json:

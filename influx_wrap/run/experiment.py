@@ -17,8 +17,9 @@ from influx_wrap.calibrate.sanity import (
 from influx_wrap.compute.progress import Progress
 from influx_wrap.compute.provenance import provenance
 from influx_wrap.engines.engine import Engine
-from influx_wrap.formats.files import check_writable, file_hash, write_json
+from influx_wrap.formats.files import check_writable, file_hash
 from influx_wrap.formats.kalibr import read_observations, read_target
+from influx_wrap.formats.results import write_result
 from influx_wrap.model.optics import check_focal_px
 from influx_wrap.model.suspicion import Suspicion
 
@@ -70,12 +71,12 @@ def calibrate_files(
         if why is not None:
             reason = f"{why} ({error.stage}: {error.reason})"
             error = CalibrationError("target", reason, "Mend it and calibrate again.")
-        write_json(out, {**error.failure.as_dict(), "provenance": made_from})
+        write_result(out, {**error.failure.as_dict(), "provenance": made_from})
         raise error from None
     if typed is None:
         found: Sequence[Suspicion] = check_target(observations)
     else:
         found = check_calibration(answer, observations, typed)
     answer = replace(answer, warnings=(*answer.warnings, *(one.sentence for one in found)))
-    write_json(out, {**answer.as_dict(), "provenance": made_from})
+    write_result(out, {**answer.as_dict(), "provenance": made_from})
     return answer

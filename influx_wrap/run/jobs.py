@@ -116,4 +116,4 @@ def unused_footage(folder: Path) -> dict[str, str]:
 
 def by_number(name: str) -> list[str | int]:
     """A key that sorts z2f10 after z2f9."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]

@@ -22,9 +22,11 @@ from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
 from influx_wrap.formats.experiment import EXPERIMENT, FILES, read_experiment
-from influx_wrap.formats.files import file_hash, read_json
+from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
+from influx_wrap.formats.pictures import read_picture
 from influx_wrap.formats.poses import POSES, read_poses
+from influx_wrap.formats.results import read_result
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import project
 from influx_wrap.model.observations import Observations
@@ -161,7 +163,7 @@ def _died(task: _Task, how: WorkerDied) -> _Shown:
 
 def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
     try:
-        record = CellRecord.from_dict(read_json(task.record).values).doubted(task.doubt)
+        record = CellRecord.from_dict(read_result(task.record)).doubted(task.doubt)
         with threadpool_limits(limits=1):
             shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
         # What the page will be made of, here, where one experiment's fault is no other's.
@@ -220,8 +222,9 @@ def _pictures(task: _Task) -> list[FootagePicture]:
 
 
 def _small(path: Path) -> bytes | None:
-    image = cv2.imread(str(path))
-    if image is None:
+    try:
+        image = read_picture(path, colour=True)
+    except InputError:
         return None
     height, width = image.shape[:2]
     if width > PICTURE_WIDTH_PX:

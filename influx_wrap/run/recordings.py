@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.compute.progress import Progress
 from influx_wrap.formats.detections import SUMMARY, DetectionSummary
 from influx_wrap.formats.experiment import FILES, TRUTH, write_experiment
 from influx_wrap.formats.files import file_hash, write_json
+from influx_wrap.formats.freshness import MADE_FROM, is_made_from
 from influx_wrap.formats.recording import Recording, read_recording
 from influx_wrap.formats.recording_truth import RecordingTruth, read_recording_truth
 from influx_wrap.model.experiment import Plan, Setting

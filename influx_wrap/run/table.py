@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from influx_wrap.formats.catalogue import CAMERA, Catalogue
 from influx_wrap.formats.files import file_hash, read_json
 from influx_wrap.formats.influx import read_selected_results
 from influx_wrap.formats.lut import read_table
+from influx_wrap.formats.results import Stored, read_stored
 from influx_wrap.lut.consistency import odd_focal_lengths
 from influx_wrap.lut.lens_model import smooth_lens
 from influx_wrap.lut.lens_table import LensTable
@@ -27,10 +30,15 @@ from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.table import Table, grid_of
+from influx_wrap.model.words import counted
 from influx_wrap.run.workspace import EDITED, Workspace
 
 CONTRADICTED = "contradicted"
 """The key of a table's provenance under which it says which experiments the others contradict."""
+EDITED_RESULT = (
+    "its result was changed after it was written: the checksum is another. Make it anew with the "
+    "same run command, or take it as it is with --keep-suspects"
+)
 INSIST = "Mend it; or insist with trust: true in its recording.yaml, or with --keep-suspects"
 
 
@@ -78,17 +86,24 @@ def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False)
     or a person vouches for them (``trust: true``).
     """
     records: dict[str, CellRecord] = {}
+    n_unsealed = 0
     rows, left_out, remarks, hashes, lens = [], {}, {}, {}, ""
     for name, path in Workspace(folder).records().items():
         try:
-            record = _record(path)
+            stored = _stored(path)
+            record = _record(path, stored.values)
             row = _row(name, record)
+            if stored.is_whole is False and not keep_suspects:
+                raise _LeftOut(EDITED_RESULT)
             if record.doubts and not (keep_suspects or record.is_trusted):
                 raise _LeftOut(f"{'; '.join(record.doubts)}. {INSIST}")
         except _LeftOut as reason:
             left_out[name] = str(reason)
             continue
         said = [*record.doubts, *(one.sentence for one in record.suspicions if not one.harmful)]
+        if stored.is_whole is False:
+            said.append("its result was changed after it was written")
+        n_unsealed += stored.is_whole is None
         if said:
             remarks[name] = "; ".join(said)
         rows.append(row)
@@ -120,7 +135,13 @@ def table_from_run(folder: Path, camera: Camera, *, keep_suspects: bool = False)
         provenance[CONTRADICTED] = against
     for name, sentence in built.remarks.items():
         remarks[name] = "; ".join(filter(None, (remarks.get(name), sentence)))
-    return replace(built, remarks=remarks, contradicted=contradicted)
+    notes = built.notes
+    if n_unsealed:
+        notes += (
+            f"{counted(n_unsealed, 'result')} of an earlier version, without a checksum: whether "
+            "anybody has changed the numbers cannot be told.",
+        )
+    return replace(built, remarks=remarks, contradicted=contradicted, notes=notes)
 
 
 def _against(contradicted: dict[str, Suspicion], hashes: dict[str, str]) -> dict[str, object]:
@@ -173,12 +194,23 @@ class _LeftOut(Exception):
     """Why an experiment cannot be part of a table."""
 
 
-def _record(path: Path) -> CellRecord:
+def _stored(path: Path) -> Stored:
     try:
-        return CellRecord.from_dict(read_json(path).values)
+        return read_stored(path)
+    except InputError as error:
+        raise _no_result(path, error) from None
+
+
+def _record(path: Path, values: Mapping[str, Any]) -> CellRecord:
+    try:
+        return CellRecord.from_dict(values)
     except EDITED as error:
-        # A file that somebody has edited; the same run command makes it anew.
-        raise _LeftOut(f"{path.name} is no result ({type(error).__name__}: {error})") from None
+        raise _no_result(path, error) from None
+
+
+def _no_result(path: Path, error: Exception) -> _LeftOut:
+    # A file that somebody has edited; the same run command makes it anew.
+    return _LeftOut(f"{path.name} is no result ({type(error).__name__}: {error})")
 
 
 def _row(name: str, record: CellRecord) -> _Row:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ from influx_wrap.formats.files import (
     make_folder,
     read_json,
     remove_leftovers,
-    write_json,
 )
 from influx_wrap.formats.influx import lens_settings, write_lens_settings
 from influx_wrap.formats.poses import POSES, write_poses
+from influx_wrap.formats.results import read_result, write_result
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.record import CellRecord
 
@@ -129,6 +130,7 @@ class Workspace:
         level = logger.level
         try:
             self._lock(file)
+            self._check_links()
             remove_leftovers(self.root)
             logger.addHandler(handler)
             logger.setLevel(logging.INFO)
@@ -148,9 +150,33 @@ class Workspace:
                 f"{self.root} is in use by another run. Wait for its end, or choose another --out."
             ) from None
 
+    def _check_links(self) -> None:
+        """Refuse folders of cells that are links, before anything is written or removed there."""
+        for folder in ("cells", "data"):
+            self._refuse_link(self.root / folder)
+            for path in (self.root / folder).glob("*"):
+                self._refuse_link(path)
+
+    def _refuse_link(self, path: Path) -> None:
+        if path.is_symlink():
+            raise InputError(
+                f"{path} is a link to {os.readlink(path)}, and a run writes into folders of its "
+                "own only. Remove the link, or choose another --out."
+            )
+
+    def _stated_plan(self) -> Mapping[str, object]:
+        try:
+            return read_json(self.plan).values
+        except InputError as error:
+            raise InputError(
+                f"{str(error).rstrip('.')}. If {self.root} is a run of this lens, remove "
+                f"{self.plan.name} and give the same command again, which makes it anew; or choose "
+                "another --out."
+            ) from None
+
     def claim(self, plan: Plan) -> None:
         """Write the plan into the folder, unless the folder is another plan's."""
-        if self.plan.exists() and read_json(self.plan).values != lens_settings(plan):
+        if self.plan.exists() and self._stated_plan() != lens_settings(plan):
             raise InputError(
                 f"{self.root} holds a run with another plan (another lens or catalogue). "
                 "Choose another --out."
@@ -160,7 +186,7 @@ class Workspace:
     def finished(self, cell: str, provenance: Mapping[str, Any]) -> CellRecord | None:
         """The result of a cell if it was made from exactly this, else None."""
         try:
-            data = read_json(self.result(cell)).values
+            data: Mapping[str, Any] = read_result(self.result(cell))
             if data.get("status") != "ok" or data.get("provenance") != provenance:
                 return None
             record = CellRecord.from_dict(data)
@@ -172,6 +198,7 @@ class Workspace:
     def save(self, record: CellRecord) -> None:
         """Keep what a cell's calibration gave, a result or a failure, in place of older ones."""
         cell = record.cell.name
+        self._refuse_link(self.result(cell).parent)
         paths = self.result(cell), self.failure(cell)
         path, other = reversed(paths) if record.result is None else paths
         make_folder(path.parent)
@@ -179,5 +206,5 @@ class Workspace:
         if isinstance(record.outcome, Calibration):
             views = [view.view for view in record.outcome.views]
             write_poses(self.poses(cell), views, record.outcome.poses)
-        write_json(path, record.as_dict())
+        write_result(path, record.as_dict())
         other.unlink(missing_ok=True)

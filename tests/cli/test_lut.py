@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
 from influx_wrap.formats.lut import read_table, write_table
+from influx_wrap.formats.results import write_result
 from influx_wrap.lut.schemes import SCHEMES
 from influx_wrap.model.intrinsics import NAMES, Intrinsics
 from influx_wrap.model.record import CellSetting
@@ -67,9 +68,10 @@ def test_what_cannot_be_in_a_table_is_named(tmp_path: Path) -> None:
     cells = tmp_path / "run[1]" / "cells"
     far = json.loads((cells / "z0f0" / "result.json").read_text())
     far["cell"]["fd_m"] = "inf"
-    (cells / "z0f0" / "result.json").write_text(json.dumps(far))
+    del far["checksum"]
+    write_result(cells / "z0f0" / "result.json", far)
     del far["truth"]
-    (cells / "z0f1" / "result.json").write_text(json.dumps(far))
+    write_result(cells / "z0f1" / "result.json", far)
     (cells / "z0f2" / "result.json").write_text('{"status": ')
     out = tmp_path / "lut [new].json"
     result = run("lut", "build", tmp_path / "run[1]", "--out", out)
@@ -80,6 +82,31 @@ def test_what_cannot_be_in_a_table_is_named(tmp_path: Path) -> None:
     table = read_table(out)
     assert {"z0f1", "z0f2"}.isdisjoint(table.names)
     assert np.isinf(table.fd_m[table.names.index("z0f0")])
+
+
+def test_results_whose_numbers_were_edited(tmp_path: Path) -> None:
+    """They do not enter a table unannounced; those of earlier versions do, with a word."""
+    make_run(tmp_path / "run")
+    cells = tmp_path / "run" / "cells"
+    for name, edit in (("z0f1", "edited"), ("z0f2", "of old"), ("z0f3", "of old")):
+        values = json.loads((cells / name / "result.json").read_text())
+        if edit == "edited":
+            values["intrinsics"]["fx"] *= 1.01
+        else:
+            del values["checksum"]
+        (cells / name / "result.json").write_text(json.dumps(values))
+    out = tmp_path / "lut.json"
+    result = run("lut", "build", tmp_path / "run", "--out", out)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "left out: z0f1, its result was changed after it was written" in told
+    assert "2 results of an earlier version, without a checksum" in told
+    assert {"z0f1"}.isdisjoint(read_table(out).names)
+    assert {"z0f2", "z0f3"} <= set(read_table(out).names)
+    result = run("lut", "build", tmp_path / "run", "--out", out, "--keep-suspects")
+    assert result.exit_code == 0, result.output
+    assert "its result was changed after it was written" in " ".join(result.output.split())
+    assert "z0f1" in read_table(out).names
 
 
 def test_a_scheme_that_judges_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def dask_cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def dask_cluster(
+    folder: Path, n_workers: int, options: Sequence[str] = ()
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The address of a cluster, and its scheduler's process. A worker's nanny replaces it.
+
+    ``options`` are for scheduler and workers alike.
 
     Workers begin as somebody starts them by hand: nobody has told them of our arithmetic.
     """
@@ -28,7 +32,7 @@ def dask_cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, subprocess
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
     }
     port_file = folder / "scheduler.json"
-    local = ("--no-dashboard", "--scheduler-file", str(port_file))
+    local = ("--no-dashboard", "--scheduler-file", str(port_file), *options)
 
     def start(module: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *local, *options]

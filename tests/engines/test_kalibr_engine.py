@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -421,3 +422,34 @@ def test_a_kalibr_that_cannot_start(engine: Any) -> None:
     broken = engine(help="ImportError: no module named rospy", help_code=1)
     with pytest.raises(InputError, match=r"--help of .* ended with exit code 1 .ImportError"):
         broken.check(INFLUX)
+
+
+def test_kalibr_gets_only_the_environment_that_it_needs(
+    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a Kalibr is, it need not see the tokens of who calls it."""
+    secrets = {
+        "AWS_SECRET_ACCESS_KEY": "s", "GITHUB_TOKEN": "s", "SSH_AUTH_SOCK": "/tmp/agent",
+        "INFLUX_DRONE_TOKEN": "s", "http_proxy": "http://me:s@proxy", "DOCKER_HOST": "x",
+        "LD_PRELOAD_SECRET": "s", "KALIBR_PASSWORD": "s", "PIP_INDEX_URL": "https://me:s@index",
+        "XDG_RUNTIME_DIR": "/run", "DBUS_SESSION_BUS_ADDRESS": "x", "FOCAL_LENGTH_GUESS": "1",
+    }  # fmt: skip
+    needed = {
+        "ROS_PACKAGE_PATH": "/ws/src", "ROS_DISTRO": "noetic", "CMAKE_PREFIX_PATH": "/ws/devel",
+        "LD_LIBRARY_PATH": "", "LC_NUMERIC": "C", "OMP_NUM_THREADS": "3", "TMPDIR": "/tmp",
+    }  # fmt: skip
+    for name, text in (secrets | needed).items():
+        monkeypatch.setenv(name, text)
+    made = engine()
+    noted = tmp_path / "environment.json"
+    command = Path(shutil.which("kalibr_calibrate_cameras") or "")
+    told = command.read_text()
+    first, _, rest = told.partition("\n")
+    dump = f"import json, os; open({str(noted)!r}, 'w').write(json.dumps(dict(os.environ)))"
+    command.write_text(f"{first}\n{dump}\n{rest}")
+    run(made)
+    seen = json.loads(noted.read_text())
+    assert seen.items() >= needed.items()
+    assert {"PATH", "HOME"} <= seen.keys()
+    assert secrets.keys() & seen.keys() <= {"FOCAL_LENGTH_GUESS"}
+    assert seen["FOCAL_LENGTH_GUESS"] != "1"

@@ -148,12 +148,12 @@ def test_ranges_out_of_order_name_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"kind: [camera", "line 1: this is not YAML"),
+        (b"kind: [camera", "line [12]: this is not YAML"),
         (b"kind: camera\n\tname: x\n", "line 2: this is not YAML"),
         (b"- camera\n", "a mapping"),
         (b"", "a mapping"),
         (b"\xff\xfe\x00", "not a text file"),
-        (b"kind: camera\nname: 2020-13-45\n", "not YAML"),
+        (b"kind: camera\nname: 2020-13-45\n", "line 2: 2020-13-45 is no time"),
     ],
 )
 def test_files_that_are_not_yaml(tmp_path: Path, content: bytes, problem: str) -> None:

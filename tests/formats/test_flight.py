@@ -54,7 +54,7 @@ def test_readings_with_covariance(tmp_path: Path) -> None:
         ("[1]", "reading 0 must have x"),
         (json.dumps([{"x": 1}]), "timestamp is missing"),
         (json.dumps([row(0) | {"x": None}]), "x must be a number"),
-        (json.dumps([row(0) | {"x": float("nan")}]), "x must be finite"),
+        (json.dumps([row(0) | {"x": float("nan")}]), "line 1: NaN stands where a number"),
         (json.dumps([row(1), row(0)]), "reading 1 is not later than reading 0"),
         (json.dumps([row(0), row(0)]), "reading 1 is not later"),
         (json.dumps([row(0, id="a"), row(1, id="a")]), "two readings have the id 'a'"),

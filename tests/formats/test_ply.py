@@ -1,5 +1,7 @@
 """PLY files: what another writer wrote is read back, and every fault is named."""
 
+import resource
+import time
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +198,57 @@ def test_no_file(tmp_path: Path) -> None:
         open_ply(tmp_path / "scan.ply")
     with pytest.raises(InputError, match="is a folder"):
         open_ply(tmp_path)
+
+
+def header(*lines: str) -> bytes:
+    """A binary header with these lines, and vertices of x, y and z after what they say."""
+    rest = ("element vertex 1", "property float x", "property float y", "property float z")
+    whole = ("ply", "format binary_little_endian 1.0", *lines, *rest, "end_header", "")
+    return "\n".join(whole).encode()
+
+
+def test_a_thousand_million_empty_faces(tmp_path: Path) -> None:
+    """Refused by what the header says: to skip them would take an hour."""
+    path = tmp_path / "faces.ply"
+    faces = ("element face 1000000000", "property list uchar int vertex_indices")
+    path.write_bytes(header(*faces))
+    with path.open("r+b") as file:
+        file.truncate(1_000_000_300)
+    start = time.process_time()
+    with pytest.raises(InputError, match="1000000000 rows of element face with lists stand before"):
+        list(open_ply(path).chunks())
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("what", ["element", "property int"])
+def test_names_without_end(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "names.ply"
+    end = " 0" if what == "element" else ""
+    path.write_bytes(header("element other 1", *(f"{what} p{k}{end}" for k in range(40_000))))
+    start = time.process_time()
+    with pytest.raises(InputError, match="more than 1000"):
+        open_ply(path)
+    assert time.process_time() - start < 2
+
+
+def test_wide_rows_take_no_more_memory(tmp_path: Path) -> None:
+    """A chunk is so many rows, or so many bytes."""
+    path = tmp_path / "wide.ply"
+    wide = "".join(f"property double p{k}\n" for k in range(900))
+    announced = header().replace(b"vertex 1\n", b"vertex 1000000000\n" + wide.encode())
+    path.write_bytes(announced + bytes(10_000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="announces 1000000000 vertices, there are 1"):
+        list(open_ply(path).chunks())
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10 < 300
+
+
+def test_a_line_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "line.ply"
+    path.write_bytes(header().replace(b"binary_little_endian", b"ascii"))
+    with path.open("r+b") as file:
+        file.truncate(3 << 30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="a vertex has 3 properties"):
+        list(open_ply(path).chunks())
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10 < 300

@@ -1,6 +1,8 @@
 """Bags written and read, against rosbags' own messages and OpenCV's conversions."""
 
 import errno
+import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -187,3 +189,39 @@ def test_names_that_cannot_be_written(tmp_path: Path) -> None:
         write_bag(tmp_path / "folder", "ros1", entries())
     with pytest.raises(InputError, match="cannot be written: No such file"):
         write_bag(tmp_path / "none" / "x.bag", "ros1", entries())
+
+
+@pytest.mark.parametrize("packer", ["bz2", "lz4", "zstd"])
+def test_a_chunk_that_is_a_bomb(packer: str) -> None:
+    """A few kilobytes that unpack to a gigabyte are given up on the way."""
+    import bz2
+
+    from lz4.frame import LZ4FrameCompressor
+    from rosbags.rosbag1.reader import decompressors
+    from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, zstd
+
+    half = bytes(1 << 20)
+    if packer == "lz4":
+        lz4 = LZ4FrameCompressor()
+        packed = lz4.begin() + b"".join(lz4.compress(half) for _ in range(300)) + lz4.flush()
+    else:
+        worker = bz2.BZ2Compressor(9) if packer == "bz2" else zstd.ZstdCompressor()
+        packed = b"".join(worker.compress(half) for _ in range(300)) + worker.flush()
+    assert len(packed) < 2_000_000
+    unpack = decompressors[packer] if packer != "zstd" else lambda x: DECOMPRESSORS["zstd"](x, 0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="unpacks to more than 256 MiB"):
+        unpack(packed)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10 < 900
+    good = bz2.compress(b"good") if packer == "bz2" else None
+    assert good is None or unpack(good) == b"good"
+
+
+def test_a_description_that_takes_minutes(tmp_path: Path) -> None:
+    write_bag(tmp_path / "b", "mcap", entries())
+    path = tmp_path / "b" / "metadata.yaml"
+    path.write_text(path.read_text() + "more: [" + "[0, 0, 0, 0], " * 20_000 + "]\n")
+    start = time.process_time()
+    with pytest.raises(InputError, match=r"metadata\.yaml, line \d+: there are more than 20000"):
+        image_topic(tmp_path / "b", "/cam0/image_raw")
+    assert time.process_time() - start < 5

@@ -8,7 +8,7 @@ import pytest
 
 import influx_wrap as iw
 from influx_wrap.errors import InputError
-from influx_wrap.formats.picture_header import picture_size
+from influx_wrap.formats.pictures import picture_size
 from influx_wrap.model.words import by_reason
 from influx_wrap.observe.sources import open_frames
 from tests.clips import GRID, SIZE, picture

@@ -10,8 +10,11 @@ import pytest
 
 from influx_wrap.compute.provenance import provenance
 from influx_wrap.errors import InputError
+from influx_wrap.formats.catalogue import load_catalogue
+from influx_wrap.formats.results import read_result
 from influx_wrap.model.record import CellSetting
 from influx_wrap.model.result import Failure
+from influx_wrap.plan import make_plan
 from influx_wrap.run.workspace import Workspace
 from tests.model.records import make_record, make_result
 
@@ -47,7 +50,7 @@ def test_failures_are_tried_again(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.save(FAILURE)
     assert workspace.finished("z0f0", MADE_FROM) is None
-    assert json.loads(workspace.failure("z0f0").read_text()) == FAILURE.as_dict()
+    assert read_result(workspace.failure("z0f0")) == FAILURE.as_dict()
 
 
 def test_a_cell_has_a_result_or_a_failure(tmp_path: Path) -> None:
@@ -138,3 +141,59 @@ def test_unusable_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "run.log").mkdir(parents=True)
     with pytest.raises(InputError, match=r"run\.log cannot be written"):
         Workspace(tmp_path / "run").open().__enter__()
+
+
+@pytest.mark.parametrize("name", ["cells", "data", "cells/z0f0", "data/z0f0"])
+def test_links_are_not_written_through(tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "result.json").write_text("mine")
+    (elsewhere / ".result.json.1.tmp").write_text("mine, too")
+    root = tmp_path / "run"
+    (root / name).parent.mkdir(parents=True)
+    (root / name).symlink_to(elsewhere)
+    (root / "run.log").touch()
+    workspace = Workspace(root)
+    with pytest.raises(InputError, match=f"{name} is a link to .*elsewhere"), workspace.open():
+        pass
+    assert {path.name for path in elsewhere.iterdir()} == {"result.json", ".result.json.1.tmp"}
+
+
+def test_a_cell_that_becomes_a_link_meanwhile(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "run" / "cells").mkdir(parents=True)
+    record = make_record()
+    (tmp_path / "run" / "cells" / record.cell.name).symlink_to(elsewhere)
+    with pytest.raises(InputError, match="is a link to"):
+        Workspace(tmp_path / "run").save(record)
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "[]", '{"zooms": NaN}', "\x00", "[" * 9999])
+def test_a_plan_that_is_garbage_is_named_with_the_cure(tmp_path: Path, text: str) -> None:
+    workspace = Workspace(tmp_path)
+    catalogue = load_catalogue()
+    camera = catalogue.camera("arri-alexa-mini")
+    plan = make_plan(catalogue.lens("canon17"), camera, catalogue.boards.values())
+    workspace.claim(plan)
+    good = workspace.plan.read_bytes()
+    workspace.plan.write_text(text)
+    cure = r"plan\.json.*remove plan\.json and give the same command again"
+    with pytest.raises(InputError, match=cure):
+        workspace.claim(plan)
+    workspace.plan.unlink()
+    workspace.claim(plan)
+    assert workspace.plan.read_bytes() == good
+
+
+def test_a_result_that_was_edited_is_made_anew(tmp_path: Path) -> None:
+    workspace, record = Workspace(tmp_path), make_record()
+    workspace.save(record)
+    made_from = record.provenance
+    assert workspace.finished(record.cell.name, made_from) is not None
+    path = workspace.result(record.cell.name)
+    values = json.loads(path.read_text())
+    values["intrinsics"]["fx"] += 1e-9
+    path.write_text(json.dumps(values))
+    assert workspace.finished(record.cell.name, made_from) is None

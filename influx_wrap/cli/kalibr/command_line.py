@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from influx_wrap.calibrate.result import CalibrationError
+from influx_wrap.cli.terminal import settle_streams
 from influx_wrap.engines.kalibr_kind import IMITATION
 from influx_wrap.errors import InputError
 
@@ -43,6 +44,7 @@ class Parser(argparse.ArgumentParser):
 
 def run(work: Callable[[Sequence[str]], None], arguments: Sequence[str] | None) -> int:
     """Do the work of a command; its exit code."""
+    settle_streams()
     try:
         work(sys.argv[1:] if arguments is None else arguments)
     except InputError as error:

@@ -85,7 +85,8 @@ def read_clip(
     nobody says it is taken for one of ``assumed``, if that can be, which ``doubts`` tell. The clip
     is called ``name``, or as the file says, or like the file.
     """
-    if source.suffix.lower() != ".csv" and read_json(source).values.get("format") == FORMAT:
+    is_json = source.suffix.lower() != ".csv"
+    if is_json and read_json(source, bare_nan=True).values.get("format") == FORMAT:
         table = read_table(source)
         rig = FilmedWith(table.lens, table.camera, table.image_size, table.pixel_um)
         check_same_camera(source, rig, camera)

@@ -172,7 +172,9 @@ def shoot_clip(
     filmed_with = FilmedWith(None, camera.name, camera.image_size, camera.pitch_um, clip=name)
     truth = GroundTruth(clip.metadata, clip.intrinsics, everywhere, filmed_with=filmed_with)
     write_ground_truth(folder / GROUND_TRUTH, truth)
-    write_json(folder / VALIDATION_TRUTH, {name: read_json(folder / GROUND_TRUTH).values})
+    write_json(
+        folder / VALIDATION_TRUTH, {name: read_json(folder / GROUND_TRUTH, bare_nan=True).values}
+    )
     write_manifest(folder / MANIFEST, {name: Video(clip.n_frames, VALIDATION)})
     # Last, since it says that all the rest is there.
     write_json(

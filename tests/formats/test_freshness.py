@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from influx_wrap.compute.freshness import MADE_FROM, is_made_from
 from influx_wrap.formats.files import write_json
+from influx_wrap.formats.freshness import MADE_FROM, is_made_from
 
 INPUTS = {"footage": "0123", "truth": None, "fps": "24"}
 

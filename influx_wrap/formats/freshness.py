@@ -7,9 +7,11 @@ not be made again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
+
+from influx_wrap.errors import InputError
+from influx_wrap.formats.files import parse_json
 
 MADE_FROM = "made_from.json"
 
@@ -18,7 +20,7 @@ def is_made_from(path: Path, made_from: Mapping[str, object]) -> bool:
     """True if the JSON file at ``path`` says just this; a file that is missing or damaged
     says nothing."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        said = parse_json(path)
+    except InputError:
         return False
     return bool(said == made_from)
