@@ -25,6 +25,7 @@ from influx_wrap.engines.kalibr import (
     Place,
     RunFailed,
     last_words,
+    plain_words,
     printed,
 )
 from influx_wrap.engines.kalibr_kind import KalibrKind
@@ -265,7 +266,7 @@ def _fork_report(rollout: ForkRollout, start: FloatArray, folder: Path) -> RunRe
         views_used=None if rollout.views is None else len(rollout.views),
         corners_removed=rollout.corners_removed,
         restarts=read_log(printed(folder / LOG)).restarts,
-        failure=rollout.failure,
+        failure=None if rollout.failure is None else plain_words(rollout.failure),
     )
 
 

@@ -288,7 +288,8 @@ class TestFork:
 
     def test_answer(self, engine: Any, tmp_path: Path) -> None:
         progress: list[tuple[int, int | None]] = []
-        kalibr = engine(help=FORK_HELP, help_code=0, kept=KEPT, by_seed={"7001": "was killed"})
+        killed = "was killed (\x1b[31m[ERROR] [1700000000.5]: why\x1b[0m)"
+        kalibr = engine(help=FORK_HELP, help_code=0, kept=KEPT, by_seed={"7001": killed})
         answer = kalibr.calibrate(
             SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7,
             progress=lambda *done: progress.append(done),
@@ -309,7 +310,7 @@ class TestFork:
         ]
         assert not list(folder.glob("rollout-*"))
         assert [one["seed"] for one in answer.engine["runs"]] == list(range(7000, 7006))
-        assert answer.engine["runs"][1]["failure"] == "was killed"
+        assert answer.engine["runs"][1]["failure"] == "was killed (why)"
         assert answer.rollouts[1].intrinsics is None
         assert [view.view for view in answer.views_used] == KEPT
         assert answer.stages["initialisation"].fx == 1000.5
