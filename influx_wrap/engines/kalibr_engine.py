@@ -9,7 +9,6 @@ found for its intrinsics. How many corners it removed it says, too, but not whic
 from __future__ import annotations
 
 import math
-import os
 import re
 import shutil
 import threading
@@ -42,6 +41,7 @@ from influx_wrap.engines.kalibr_runs import (
     KalibrRequest,
     RunReport,
     failed_report,
+    link_bag,
     read_all_rollouts,
     read_run,
     rollout_seed,
@@ -318,7 +318,7 @@ class KalibrEngine:
         make_folder(run.report)
         bag = None
         if self.which.kind == "upstream":
-            bag = _link(self.bag or run.experiment / BAG, run.report / BAG)
+            bag = link_bag(self.bag or run.experiment / BAG, run.report / BAG)
         try:
             self.place.run(run, timeout_s, stop)
         finally:
@@ -393,15 +393,3 @@ def _warnings(answer: Calibration, reports: list[RunReport], name: str) -> list[
             "are of all corners"
         )
     return warnings
-
-
-def _link(bag: Path, path: Path) -> Path:
-    """The bag under a second name; a copy where that cannot be."""
-    try:
-        try:
-            os.link(bag, path)
-        except OSError:
-            shutil.copyfile(bag, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
-    return path

@@ -8,6 +8,7 @@ pictures, and is told the focal length at the prompt that it shows whenever its 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -183,6 +184,18 @@ def _recipe_arguments(recipe: Recipe) -> list[str]:
             arguments += [option, f"{chosen[name]}"]
     arguments += [option for name, option in SWITCHES.items() if chosen[name] != default[name]]
     return arguments
+
+
+def link_bag(bag: Path, path: Path) -> Path:
+    """The bag under a second name; a copy where that cannot be."""
+    try:
+        try:
+            os.link(bag, path)
+        except OSError:
+            shutil.copyfile(bag, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
 
 
 def failed_report(run: KalibrRun, seed: int, error: RunFailed) -> RunReport:
