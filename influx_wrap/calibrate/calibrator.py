@@ -52,9 +52,9 @@ _REASONS = {
 }
 _UNTRUSTED = (Verdict.COST_ROSE, Verdict.NO_CONVERGENCE, Verdict.TOO_FEW_CORNERS)
 
-Orders = Callable[[Problem, FloatArray, FloatArray], tuple[FloatArray, list[Rollout]]]
-"""Rollouts of a problem, for the intrinsics (8,) and poses (V, 12) of stage 3; and the intrinsics
-(8,) that they did begin at."""
+Orders = Callable[[Start, FloatArray], tuple[FloatArray, list[Rollout]]]
+"""Rollouts, for what stage 3 ended with and its poses (V, 12); and the intrinsics (8,) that they
+did begin at."""
 
 
 def calibrate(
@@ -94,7 +94,7 @@ def calibrate(
             )
             if recipe.joint == "batch":
                 return _batch(start)
-            return _incremental(start, orders or _own_orders(start, jobs, progress))
+            return _incremental(start, orders or _own_orders(jobs, progress))
         except PoseError as error:
             raise CalibrationError(
                 "pose", str(error), "Leave the view out, or check that the target file is right."
@@ -139,14 +139,11 @@ def _answer_of_all_views(
     return _calibration(start, fit, fit, selected, rollouts, [], pick)
 
 
-def _own_orders(start: Start, jobs: int, progress: Progress | None) -> Orders:
-    recipe = start.recipe
-
-    def run(
-        problem: Problem, theta: FloatArray, poses: FloatArray
-    ) -> tuple[FloatArray, list[Rollout]]:
-        return theta, run_rollouts(
-            problem, theta, poses,
+def _own_orders(jobs: int, progress: Progress | None) -> Orders:
+    def run(start: Start, poses: FloatArray) -> tuple[FloatArray, list[Rollout]]:
+        recipe = start.recipe
+        return start.theta, run_rollouts(
+            start.problem, start.theta, poses,
             n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
             seed=start.seed, jobs=jobs, progress=progress,
         )  # fmt: skip
@@ -158,7 +155,7 @@ def _incremental(start: Start, orders: Orders) -> Calibration:
     problem, recipe = start.problem, start.recipe
     _check_answer(start.theta, "initialisation", problem.image_size)
     poses = estimate_poses(problem, start.theta)
-    begun, rollouts = orders(problem, start.theta, poses)
+    begun, rollouts = orders(start, poses)
     if begun is not start.theta:
         start = replace(start, theta=begun)
         poses = estimate_poses(problem, begun)

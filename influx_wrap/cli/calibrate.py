@@ -21,6 +21,7 @@ from influx_wrap.cli.options import (
 )
 from influx_wrap.cli.progress import SHOWN_AFTER_S, watch
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
+from influx_wrap.engines.engine import replaced_recipe
 from influx_wrap.errors import InputError
 from influx_wrap.model.optics import thin_lens_focal_px
 from influx_wrap.run.experiment import calibrate_files
@@ -69,7 +70,8 @@ def command(
 
     A first focal length is taken from the lens (--lfl-mm, --fd-m and --pixel-um), from
     --focal-px, or without either from the views themselves. With --engine kalibr every rollout
-    is a run of a real Kalibr; its files and logs are kept in the folder OUT-kalibr.
+    is one of a real Kalibr, and recipe influx becomes paper; its files and logs are kept in the
+    folder OUT-kalibr.
 
     \b
     Example:
@@ -83,7 +85,10 @@ def command(
     chosen = override(recipe_named(recipe), as_settings(settings, rollouts))
     start_px = _starting_focal_px(lfl_mm, fd_m, pixel_um, focal_px)
     calibrator = chosen_engine(engine, image, timeout_s, folder=out.parent, jobs=jobs, bag=bag)
-    calibrator.check(chosen)
+    asked, chosen = chosen, calibrator.accept(chosen)
+    instead = replaced_recipe(asked, chosen)
+    if instead is not None:
+        click.echo(instead, err=True)
     try:
         with watch("rollouts", after_s=SHOWN_AFTER_S) as progress:
             result = calibrate_files(

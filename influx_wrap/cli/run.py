@@ -76,6 +76,8 @@ def command(
     that was stopped goes on where it stopped when the same command is given again. The exit
     code is 1 if a cell failed.
 
+    With --engine kalibr a real Kalibr calibrates, and recipe influx becomes paper.
+
     An answer that contradicts what was typed (another focal length than lfl_mm, the board in
     another distance than fd_m, ...) is marked and printed, and is not in the lens's table
     unless you insist: with --keep-suspects for all, or "trust: true" in the recording.yaml

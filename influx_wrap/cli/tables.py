@@ -14,6 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from influx_wrap.engines.kalibr_kind import RecognisedKalibr
 from influx_wrap.evaluate.cells import (
     SHOWN,
     CellResult,
@@ -120,6 +121,8 @@ def calibration_summary(result: CalibrationResult) -> RenderableType:
         f"corner noise: {result.corner_sigma_px:.4f} px",
         f"answer: {_selected(result.selected, len(result.rollouts))}",
     ]
+    if result.engine is not None:
+        lines.append(escape(f"calibrated by: {_engine(result.engine)}"))
     if result.bow_m is not None:
         bow = ", ".join(f"{1e3 * value:.3f}" for value in result.bow_m)
         lines.append(f"board bent by (mm along x, along y, twist): {bow}")
@@ -367,6 +370,12 @@ def _target(name: str) -> str:
 
 def _words(name: str) -> str:
     return "the drone" if name == "drone" else f"board {name}"
+
+
+def _engine(engine: Mapping[str, Any]) -> str:
+    """Which Kalibr it was, and by which recipe."""
+    which = RecognisedKalibr(engine["kind"], engine["version"])
+    return f"{which}, recipe {engine['recipe']}"
 
 
 def _selected(selected: int | str, n_rollouts: int) -> str:

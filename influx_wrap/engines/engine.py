@@ -21,8 +21,11 @@ class Engine(Protocol):
     def drives_processes(self) -> bool:
         """Whether the work is done by processes that the engine starts."""
 
-    def check(self, recipe: Recipe) -> None:
-        """Refuse a recipe that the engine cannot follow, and find out that it is there."""
+    def accept(self, recipe: Recipe) -> Recipe:
+        """The recipe that the engine follows if it is asked for this one.
+
+        Refuses one that it cannot follow, and finds out whether the engine is there.
+        """
 
     def calibrate(
         self,
@@ -35,7 +38,9 @@ class Engine(Protocol):
         progress: Progress | None = None,
         pp_prior_px: float | None = None,
     ) -> Calibration:
-        """Calibrate one experiment; raises ``CalibrationError`` if there is no answer.
+        """Calibrate one experiment by an accepted recipe.
+
+        Raises ``CalibrationError`` if there is no answer.
 
         ``name`` is the experiment's, for what the engine leaves on disk; ``pp_prior_px`` the
         camera's, how close to the picture's middle its principal point is expected.
@@ -43,3 +48,13 @@ class Engine(Protocol):
 
     def provenance(self) -> dict[str, Any]:
         """What a result depends on besides our own versions, recipe and inputs."""
+
+
+def replaced_recipe(asked: Recipe, accepted: Recipe) -> str | None:
+    """A sentence for the user if an engine follows another recipe than the one asked for."""
+    if accepted.name == asked.name:
+        return None
+    return (
+        f"Recipe {accepted.name} in place of {asked.name}: the answer of a real Kalibr is one of "
+        "its rollouts, not an adjustment of all views."
+    )

@@ -47,6 +47,9 @@ LABEL = "influx_wrap.folder"
 POLL_S = 0.1
 REMOVAL_ATTEMPTS = 3
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LOG_PREFIX = re.compile(r"\[ *[A-Z]+\] \[\d+\.\d+\]: ")
+
 # Kalibr's own image has the command only in its ROS workspace, whose set-up would take our
 # arguments for its own, but for the function around it.
 _IN_IMAGE = f"""
@@ -384,4 +387,9 @@ def last_words(log: Path) -> str:
     if not lines:
         return ""
     folder = str(log.parent.parent.resolve())
-    return f" ({lines[-1].replace(folder, '')[:200].rstrip('.')})"
+    return f" ({plain_words(lines[-1]).replace(folder, '')[:200].rstrip('.')})"
+
+
+def plain_words(line: str) -> str:
+    """A line of Kalibr's log without the terminal's colours, the level and the time."""
+    return _LOG_PREFIX.sub("", _COLOUR.sub("", line))

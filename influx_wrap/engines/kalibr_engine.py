@@ -9,7 +9,6 @@ found for its intrinsics. How many corners it removed it says, too, but not whic
 from __future__ import annotations
 
 import math
-import os
 import re
 import shutil
 import threading
@@ -28,6 +27,7 @@ from influx_wrap.calibrate.pose import PoseError, estimate_poses
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.recipe import RECIPES, Recipe
 from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.calibrate.start import Start
 from influx_wrap.compute.processes import completed
 from influx_wrap.compute.progress import Progress
 from influx_wrap.engines.kalibr import KalibrRun, Place, RunFailed
@@ -41,6 +41,7 @@ from influx_wrap.engines.kalibr_runs import (
     KalibrRequest,
     RunReport,
     failed_report,
+    link_bag,
     read_all_rollouts,
     read_run,
     rollout_seed,
@@ -108,8 +109,19 @@ class KalibrEngine:
         """Whether it is given the corners themselves; upstream's is given pictures."""
         return self.which.kind != "upstream"
 
-    def check(self, recipe: Recipe) -> None:
-        """Refuse what this Kalibr has no option for."""
+    def accept(self, recipe: Recipe) -> Recipe:
+        """The paper's recipe in place of ``influx``; refuses what this Kalibr has no option for."""
+        self._check(recipe)
+        if recipe.answer == "rollout":
+            return recipe
+        if recipe.name != "influx":
+            raise InputError(
+                "the answer of a real Kalibr is one of its rollouts: leave --set answer=all-views "
+                "out."
+            )
+        return replace(recipe, name=RECIPES["paper"].name, answer="rollout")
+
+    def _check(self, recipe: Recipe) -> None:
         if recipe.joint == "batch":
             raise InputError(
                 f"Kalibr adds views one by one, recipe {recipe.name} takes all at once: use "
@@ -153,24 +165,20 @@ class KalibrEngine:
         """Calibrate one experiment in the folder ``name``.
 
         Runs are in ``rollout-000`` and on, those of our fork in ``rollouts``. The answer is one of
-        Kalibr's: the recipe influx becomes the paper's.
+        Kalibr's: of the recipe influx, what the paper's would be.
         """
-        self.check(recipe)
-        if recipe.answer == "all-views":
-            recipe = replace(recipe, name=RECIPES["paper"].name, answer="rollout")
+        recipe = self.accept(recipe)
         reports: list[RunReport] = []
         own_choice: list[int | None] = []
 
-        def orders(
-            problem: Problem, theta: FloatArray, poses: FloatArray
-        ) -> tuple[FloatArray, list[Rollout]]:
+        def orders(start: Start, poses: FloatArray) -> tuple[FloatArray, list[Rollout]]:
             request = KalibrRequest(
                 kind=self.which.kind,
                 place=self.place,
                 folder=self._prepare(name, observations),
                 image_size=observations.image_size,
                 recipe=recipe,
-                guess_px=focal_px if recipe.focal == "thin-lens" else None,
+                guess_px=start.focal_px if recipe.focal == "thin-lens" else None,
                 seed=seed,
                 jobs=self.jobs,
                 timeout_s=self.timeout_s,
@@ -180,7 +188,7 @@ class KalibrEngine:
                 own_choice.append(chosen)
             else:
                 found = self._run_each(request, progress)
-            answers = [_as_rollout(problem, observations, report) for report in found]
+            answers = [_as_rollout(start.problem, observations, report) for report in found]
             reports.extend(report for _, report in answers)
             if all(report.failure for report in reports):
                 where = "rollouts" if self.which.kind == "fork" else "rollout-000"
@@ -190,14 +198,14 @@ class KalibrEngine:
                     f"What it printed is in {name}/{where}/{LOG}.",
                 )
             begun = [r.initialisation for r in reports if r.initialisation is not None]
-            return begun[0] if begun else theta, [rollout for rollout, _ in answers]
+            return begun[0] if begun else start.theta, [rollout for rollout, _ in answers]
 
         answer = calibrate(
             observations, recipe, focal_px=focal_px, seed=seed, orders=orders,
             pp_prior_px=pp_prior_px,
         )  # fmt: skip
         which = {"kind": self.which.kind, "version": self.which.version}
-        engine: dict[str, Any] = {"name": "kalibr", **which}
+        engine: dict[str, Any] = {"name": "kalibr", **which, "recipe": recipe.name}
         if own_choice:
             engine["chosen"] = own_choice[0]
         return replace(
@@ -310,7 +318,7 @@ class KalibrEngine:
         make_folder(run.report)
         bag = None
         if self.which.kind == "upstream":
-            bag = _link(self.bag or run.experiment / BAG, run.report / BAG)
+            bag = link_bag(self.bag or run.experiment / BAG, run.report / BAG)
         try:
             self.place.run(run, timeout_s, stop)
         finally:
@@ -385,15 +393,3 @@ def _warnings(answer: Calibration, reports: list[RunReport], name: str) -> list[
             "are of all corners"
         )
     return warnings
-
-
-def _link(bag: Path, path: Path) -> Path:
-    """The bag under a second name; a copy where that cannot be."""
-    try:
-        try:
-            os.link(bag, path)
-        except OSError:
-            shutil.copyfile(bag, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
-    return path

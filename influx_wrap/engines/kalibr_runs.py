@@ -8,6 +8,7 @@ pictures, and is told the focal length at the prompt that it shows whenever its 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from influx_wrap.engines.kalibr import (
     Place,
     RunFailed,
     last_words,
+    plain_words,
     printed,
 )
 from influx_wrap.engines.kalibr_kind import KalibrKind
@@ -184,6 +186,18 @@ def _recipe_arguments(recipe: Recipe) -> list[str]:
     return arguments
 
 
+def link_bag(bag: Path, path: Path) -> Path:
+    """The bag under a second name; a copy where that cannot be."""
+    try:
+        try:
+            os.link(bag, path)
+        except OSError:
+            shutil.copyfile(bag, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
 def failed_report(run: KalibrRun, seed: int, error: RunFailed) -> RunReport:
     """Of a run that ended badly: how, why if it said so, and its last words."""
     log = read_log(printed(run.log))
@@ -265,7 +279,7 @@ def _fork_report(rollout: ForkRollout, start: FloatArray, folder: Path) -> RunRe
         views_used=None if rollout.views is None else len(rollout.views),
         corners_removed=rollout.corners_removed,
         restarts=read_log(printed(folder / LOG)).restarts,
-        failure=rollout.failure,
+        failure=None if rollout.failure is None else plain_words(rollout.failure),
     )
 
 

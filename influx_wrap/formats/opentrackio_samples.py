@@ -88,7 +88,7 @@ def sample_lines(path: Path, text: str) -> list[tuple[str, object]] | None:
         except InputError:
             if not result:
                 return None
-            raise
+            raise InputError(f"{where}: this is not JSON. Is the file complete?") from None
     return result
 
 

@@ -168,8 +168,7 @@ def kalibr_beside(engine: KalibrEngine, rollouts: int | None) -> tuple[Recipe, K
     recipe = replace(RECIPES[name], name="kalibr", focal="thin-lens")
     if rollouts is not None and name == "paper":
         recipe = replace(recipe, rollouts=rollouts)
-    engine.check(recipe)
-    return recipe, engine
+    return engine.accept(recipe), engine
 
 
 def _write(

@@ -18,10 +18,11 @@ from influx_wrap.calibrate.adjust import KALIBR_STOP, adjust
 from influx_wrap.calibrate.calibrator import Orders, calibrate
 from influx_wrap.calibrate.incremental import Rollout
 from influx_wrap.calibrate.pose import estimate_poses
-from influx_wrap.calibrate.problem import Problem, pack
+from influx_wrap.calibrate.problem import pack
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration
 from influx_wrap.calibrate.rollouts import run_rollouts
+from influx_wrap.calibrate.start import Start
 from influx_wrap.compute.progress import Watch
 from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.files import check_writable, make_folder, write_text
@@ -160,17 +161,16 @@ def _orders(settings: KalibrSettings, recipe: Recipe) -> Orders | None:
     if settings.init_mode not in ("run_twice", "override"):
         return None
 
-    def begun_elsewhere(
-        problem: Problem, theta: FloatArray, poses: FloatArray
-    ) -> tuple[FloatArray, list[Rollout]]:
+    def begun_elsewhere(start: Start, poses: FloatArray) -> tuple[FloatArray, list[Rollout]]:
+        problem = start.problem
         if settings.init is None:
-            start = adjust(problem, theta, poses, stop=KALIBR_STOP).theta
+            theta = adjust(problem, start.theta, poses, stop=KALIBR_STOP).theta
         else:
-            start = np.array(settings.init)
-        return start, run_rollouts(
+            theta = np.array(settings.init)
+        return theta, run_rollouts(
             problem,
-            start,
-            estimate_poses(problem, start),
+            theta,
+            estimate_poses(problem, theta),
             n_rollouts=recipe.rollouts,
             shuffle=recipe.shuffle,
             options=recipe.incremental,

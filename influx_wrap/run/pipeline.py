@@ -19,7 +19,7 @@ from typing import Any
 
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.compute.cluster import Cluster, connected
-from influx_wrap.engines.engine import Engine
+from influx_wrap.engines.engine import Engine, replaced_recipe
 from influx_wrap.engines.native import NativeEngine
 from influx_wrap.errors import InputError
 from influx_wrap.evaluate.cells import CellResult, as_csv, as_row, totals
@@ -143,7 +143,10 @@ def run_lens(
     calibrator = NativeEngine() if engine is None else engine
     if calibrator.drives_processes and scheduler is not None:
         raise InputError("this engine works on this machine only: leave the scheduler out.")
-    calibrator.check(chosen)
+    asked, chosen = chosen, calibrator.accept(chosen)
+    instead = replaced_recipe(asked, chosen)
+    if instead is not None:
+        listener.note(instead)
     folder = None if data is None else Path(data)
     todo = _jobs(plan, folder, cells, chosen, seed, workspace, listener)
     known = load_catalogue(catalogue)

@@ -41,6 +41,9 @@ def test_calibrate(invoke: Invoke, simulated: Path, tmp_path: Path, stand_in: An
     assert result.exit_code == 0, result.output
     record = json.loads(out.read_text())
     assert record["status"] == "ok"
+    assert result.stderr.startswith("Recipe paper in place of influx: ")
+    assert "calibrated by: the InFlux build of Kalibr, recipe paper" in result.stdout
+    assert record["provenance"]["recipe"]["name"] == record["engine"]["recipe"] == "paper"
     failures = [run["failure"] for run in record["engine"]["runs"]]
     assert [bool(failure) for failure in failures] == [False, True, False]
     assert "1 of 3 runs of Kalibr failed" in record["warnings"][0]
@@ -54,7 +57,7 @@ def test_calibrate_fails(invoke: Invoke, simulated: Path, tmp_path: Path, stand_
     out = tmp_path / "result.json"
     result = invoke("calibrate", *inputs(simulated / "z0f9"), *LENS, *KALIBR, "--out", out)
     assert result.exit_code == 1
-    assert result.stderr.startswith("Failed: kalibr: no run of 3 gave a result")
+    assert "\nFailed: kalibr: no run of 3 gave a result" in result.stderr
     assert json.loads(out.read_text())["stage"] == "kalibr"
 
 
@@ -72,6 +75,9 @@ def test_run(invoke: Invoke, simulated: Path, tmp_path: Path, stand_in: Any) -> 
     assert record["provenance"]["engine"]["name"] == "kalibr"
     assert (root / "kalibr/z0f9/rollout-002/kalibr.log").read_text() == "seed 2\n"
     assert json.loads((root / "cells/z1f9/failure.json").read_text())["stage"] == "input"
+    assert "recipe paper" in result.stdout
+    assert "Recipe paper in place of influx" in result.stderr
+    assert json.loads((root / "summary.json").read_text())["recipe"]["name"] == "paper"
     assert "1 results were there already" in invoke(*command).stderr
 
 

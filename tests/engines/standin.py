@@ -67,7 +67,8 @@ if behaviour == "crash":
     print("Initialization of focal length failed.", flush=True)
     sys.exit(1)
 if behaviour == "diverge":
-    print("Restarting for a new attempt...\\n" * 2 + "Max. attemps reached... Giving up...")
+    print("Restarting for a new attempt...\\n" * 2, end="")
+    print("\\x1b[31m[ERROR] [1700000000.123456]: Max. attemps reached... Giving up...\\x1b[0m")
     sys.exit(0)
 if facts["kept"] is not None:
     print("\\tProjection initialized to: [%s]" % " ".join("%.8f" % v for v in facts["begun"][:4]))

@@ -17,6 +17,7 @@ import pytest
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import RECIPES, Recipe, override
 from influx_wrap.calibrate.result import Calibration, CalibrationError
+from influx_wrap.engines.engine import replaced_recipe
 from influx_wrap.engines.kalibr import LocalKalibr
 from influx_wrap.engines.kalibr_engine import KalibrEngine
 from influx_wrap.engines.kalibr_runs import ANSWERS
@@ -288,7 +289,8 @@ class TestFork:
 
     def test_answer(self, engine: Any, tmp_path: Path) -> None:
         progress: list[tuple[int, int | None]] = []
-        kalibr = engine(help=FORK_HELP, help_code=0, kept=KEPT, by_seed={"7001": "was killed"})
+        killed = "was killed (\x1b[31m[ERROR] [1700000000.5]: why\x1b[0m)"
+        kalibr = engine(help=FORK_HELP, help_code=0, kept=KEPT, by_seed={"7001": killed})
         answer = kalibr.calibrate(
             SCENE.observations, INFLUX, name="z0f0", focal_px=FOCAL_PX, seed=7,
             progress=lambda *done: progress.append(done),
@@ -309,7 +311,7 @@ class TestFork:
         ]
         assert not list(folder.glob("rollout-*"))
         assert [one["seed"] for one in answer.engine["runs"]] == list(range(7000, 7006))
-        assert answer.engine["runs"][1]["failure"] == "was killed"
+        assert answer.engine["runs"][1]["failure"] == "was killed (why)"
         assert answer.rollouts[1].intrinsics is None
         assert [view.view for view in answer.views_used] == KEPT
         assert answer.stages["initialisation"].fx == 1000.5
@@ -388,6 +390,35 @@ def test_refused_recipes(engine: Any) -> None:
         run(engine(), override(RECIPES["influx"], {"outlier_sigmas": "3"}))
 
 
+@pytest.mark.parametrize("given_px", [None, 1e5])
+def test_focal_length_is_the_one_that_stage_3_began_at(
+    engine: Any, tmp_path: Path, given_px: float | None
+) -> None:
+    """Without one, or with one that leads nowhere, it is found in the views, also for Kalibr."""
+    answer = engine().calibrate(
+        SCENE.observations, replace(INFLUX, rollouts=1), name="z0f0", focal_px=given_px, seed=7
+    )
+    told = float(asked(tmp_path, 0)["environment"]["FOCAL_LENGTH_GUESS"])
+    assert told == answer.focal_start_px
+    assert told == pytest.approx(CAMERA.fx, rel=0.1)
+
+
+def test_recipe_followed(engine: Any) -> None:
+    """Kalibr answers with a rollout, whatever is asked for; that is what the result says."""
+    kalibr = engine()
+    assert kalibr.accept(INFLUX) == replace(RECIPES["paper"], rollouts=6)
+    for name in ("paper", "stock"):
+        assert kalibr.accept(RECIPES[name]) == RECIPES[name]
+    answer = run(kalibr)
+    assert (answer.recipe.name, answer.engine["recipe"]) == ("paper", "paper")
+    sentence = replaced_recipe(INFLUX, answer.recipe)
+    assert sentence is not None
+    assert "Recipe paper in place of influx" in sentence
+    assert replaced_recipe(RECIPES["stock"], kalibr.accept(RECIPES["stock"])) is None
+    with pytest.raises(InputError, match="leave --set answer=all-views out"):
+        run(kalibr, override(RECIPES["paper"], {"answer": "all-views"}))
+
+
 def test_another_kalibr_is_another_provenance(engine: Any, tmp_path: Path) -> None:
     kalibr = engine()
     before = kalibr.provenance()
@@ -421,7 +452,7 @@ def test_no_kalibr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kalibr_that_cannot_start(engine: Any) -> None:
     broken = engine(help="ImportError: no module named rospy", help_code=1)
     with pytest.raises(InputError, match=r"--help of .* ended with exit code 1 .ImportError"):
-        broken.check(INFLUX)
+        broken.accept(INFLUX)
 
 
 def test_kalibr_gets_only_the_environment_that_it_needs(
