@@ -278,7 +278,7 @@ MANIFESTS: dict[str, tuple[object, str]] = {
     "a truth for frames": ({"b": SOME | {"frame_count": True}}, "whole number"),
     "frames as text": ({"b": SOME | {"frame_count": "2"}}, "whole number"),
     "frames below 0": ({"b": SOME | {"frame_count": -1}}, "at least 1"),
-    "frames not a number": ('{"b": {"frame_count": NaN, "split": "test"}}', "NaN stands where a number belongs"),
+    "frames not a number": ('{"b": {"frame_count": NaN, "split": "test"}}', "line 1: NaN stands"),
     "another split": ({"b": SOME | {"split": "train"}}, "must be val or test"),
     "a split in capitals": ({"b": SOME | {"split": "Test"}}, "must be val or test"),
     "no split": ({"b": {"frame_count": 2}, "c": SOME}, "'b' has no split"),
