@@ -70,7 +70,7 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.pose import transform
 from influx_wrap.model.truth import Noise
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.predict.external import read_runner
+from influx_wrap.predict.runner import read_runner
 from influx_wrap.run.workspace import Workspace
 from tests.clips import CAMERA, GRID, SIZE, pose
 from tests.clips import picture as board_picture
@@ -521,7 +521,7 @@ def base(folder: Path) -> None:
     film = {k: frames[k]["intrinsics_gt_extrapolated"] for k in "012"}
     said = {"method_name": "m", "intrinsics_type": "rad-tan", "version": "influx"}
     (folder / "sub.json").write_text(json.dumps({"submission_metadata": said, "film": film}))
-    manifest.write_manifest(folder / "manifest.json", {"film": manifest.Video(3, "val")})
+    manifest.write_manifest(folder / "manifest.json", {"film": manifest.Video(3, "test")})
     (folder / "groups.csv").write_text("video,motion,lens\nfilm,pan,canon17\n")
     # A run.
     run = folder / "run"

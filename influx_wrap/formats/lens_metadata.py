@@ -85,7 +85,7 @@ FORMATS = (
     MetadataFormat("exiftool", "-j of photographs", "LFL, FD, lens, camera, size"),
     MetadataFormat("exiftool", "-j -ee -G3 of a video", "LFL, FD of every sample"),
     MetadataFormat("InFlux", "per_frame_metadata.json", "LFL, FD, lens, camera, size"),
-    MetadataFormat("tables", "any with tabs, commas, semicolons", "columns named with their units"),
+    MetadataFormat("tables", "tabs, commas or semicolons", "columns named with their units"),
     MetadataFormat("our own", "CSV: frame,lfl_mm,fd_m", "LFL, FD"),
 )
 

@@ -166,7 +166,7 @@ def test_cameras_by_hand(tmp_path: Path) -> None:
         ('{"office": 3}', "office must be a mapping"),
         ('{"office": {"position": [0, 0, 0], "forward": [1, 0, 0]}}', "office: up is missing"),
         ('{"office": {"position": [0, 0], "forward": [1, 0, 0], "up": [0, 0, 1]}}', "3 numbers"),
-        ('{"office": {"position": [0, 0, NaN], "forward": [1, 0, 0], "up": [0, 0, 1]}}', "finite"),
+        ('{"office": {"position": [0, 0, NaN], "forward": [1, 0, 0], "up": [0, 0, 1]}}', "NaN"),
         ('{"office": {"position": [0, 0, 0], "forward": [1, 0, 0], "up": [2, 0, 0]}}',
          "office: forward and up must be"),
         ('{"office": {"position": [0, 0, 99], "forward": [0, 0, 1], "up": [1, 0, 0]}}',
