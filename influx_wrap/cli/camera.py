@@ -13,7 +13,14 @@ from rich.markup import escape
 
 from influx_wrap.calibrate.recipe import override, recipe_named
 from influx_wrap.calibrate.result import CalibrationError
-from influx_wrap.cli.options import PATH, as_settings, jobs_option, recipe_options, seed_option
+from influx_wrap.cli.options import (
+    PATH,
+    as_settings,
+    every_frame_option,
+    jobs_option,
+    recipe_options,
+    seed_option,
+)
 from influx_wrap.cli.progress import SHOWN_AFTER_S, watch
 from influx_wrap.cli.tables import answers, calibration_summary, print_written
 from influx_wrap.errors import InputError
@@ -34,6 +41,7 @@ from influx_wrap.run.camera import CameraCalibration, calibrate_camera, forget
 )
 @click.option("--target", type=PATH, help="The board as Kalibr's target.yaml.")
 @recipe_options
+@every_frame_option
 @seed_option
 @jobs_option
 @click.option("--out", type=PATH, show_default="camera-NAME", help="Folder of the results.")
@@ -44,6 +52,7 @@ def command(
     recipe: str,
     settings: tuple[tuple[str, str], ...],
     rollouts: int | None,
+    every_frame: bool,
     seed: int,
     jobs: int,
     out: Path | None,
@@ -73,7 +82,10 @@ def command(
     forget(folder)
     step = partial(watch, after_s=SHOWN_AFTER_S)
     try:
-        camera = calibrate_camera(pictures, given, recipe=chosen, seed=seed, jobs=jobs, watch=step)
+        camera = calibrate_camera(
+            pictures, given,
+            recipe=chosen, seed=seed, jobs=jobs, watch=step, every_frame=every_frame,
+        )  # fmt: skip
     except CalibrationError as error:
         click.echo(f"Failed: {error}", err=True)
         raise click.exceptions.Exit(1) from None

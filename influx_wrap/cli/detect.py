@@ -10,7 +10,7 @@ import click
 import numpy as np
 from rich.markup import escape
 
-from influx_wrap.cli.options import PATH, jobs_option
+from influx_wrap.cli.options import PATH, every_frame_option, jobs_option
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -35,9 +35,16 @@ NAMED = 10
     help="Whether the pictures of a folder are separate photographs, all to be used, or the "
     "frames of a video, of which keyframes chooses.",
 )
+@every_frame_option
 @jobs_option
-def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: int) -> None:
-    """Find the corners of a board in every frame of a video or folder of pictures.
+def command(
+    footage: Path, target: Path, out: Path, stills: bool | None, every_frame: bool, jobs: int
+) -> None:
+    """Find the corners of a board in a video or folder of pictures.
+
+    All frames of a video are looked at, and corners are found in those that can become views:
+    where the board is at rest or slow, in one frame of a few. With --every-frame they are found
+    in all frames. Of separate photographs, all are searched.
 
     Writes coords_2d.csv, successes.csv, confidence.csv and detections_per_frame.json,
     beside a copy of the target. A run that was stopped goes on where it stopped when the
@@ -63,7 +70,10 @@ def command(footage: Path, target: Path, out: Path, stills: bool | None, jobs: i
                 before.append(done)
                 progress(done, total)
 
-            summary = detect_footage(source, board, out, stills=stills, jobs=jobs, progress=heard)
+            summary = detect_footage(
+                source, board, out,
+                stills=stills, jobs=jobs, progress=heard, every_frame=every_frame,
+            )  # fmt: skip
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
     answers().print(_said(summary, before[0], time.monotonic() - begun), soft_wrap=True)

@@ -142,6 +142,14 @@ jobs_option = click.option(
 )
 
 
+every_frame_option = click.option(
+    "--every-frame",
+    is_flag=True,
+    help="Find corners in all frames of a video, not only in those that can become views. The "
+    "views are the same; it takes several times as long.",
+)
+
+
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",

@@ -8,11 +8,17 @@ the other two. ``view_names.json`` has the file names of photographs. ``detectio
 which footage this is, relative to the folder, what the detections were made from, and what was
 wrong with the footage; it is written last, so where it is, everything is.
 
+Of a video that was looked at twice ``first_look.npz`` says where the board is in every frame,
+``homography`` (F, 3, 3) from its plane to pixels, ``step_px`` (F,) from the frame before and
+``is_candidate`` (F,), and has a small picture, a JPEG, of each candidate: ``thumbnails``, one after
+the other, which end at ``thumbnail_ends``.
+
 Frames are written one block after the other: a long recording does not fit into memory.
 """
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +27,15 @@ from pathlib import Path
 import numpy as np
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, make_folder, read_json, write_json, writing
+from influx_wrap.formats.arrays import read_arrays
+from influx_wrap.formats.files import (
+    Record,
+    make_folder,
+    read_json,
+    write_bytes,
+    write_json,
+    writing,
+)
 from influx_wrap.formats.kalibr import (
     COORDS,
     SUCCESSES,
@@ -32,9 +46,11 @@ from influx_wrap.formats.kalibr import (
 )
 from influx_wrap.formats.view_names import read_view_names, write_view_names
 from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.looks import Looks
 from influx_wrap.model.target import Target
 
 CONFIDENCE, PER_FRAME, SUMMARY = "confidence.csv", "detections_per_frame.json", "detection.json"
+FIRST_LOOK = "first_look.npz"
 FORMAT = "influx_wrap detections 1"
 
 
@@ -71,20 +87,30 @@ class DetectionSummary:
         return len(self.counts)
 
 
+@dataclass(frozen=True, eq=False)
+class FirstLook:
+    """What a first look at a video says, and by frame a small picture, a JPEG, of candidates."""
+
+    looks: Looks
+    thumbnails: Mapping[int, bytes]
+
+
 def write_detections(
     folder: Path,
     target: Target,
     summary: DetectionSummary,
     blocks: Iterable[tuple[FloatArray, FloatArray]],
+    first_look: FirstLook | None = None,
 ) -> None:
     """Write the folder.
 
     ``blocks`` are the frames in order, any number at a time: pixels (f, T, 2) and
-    confidences (f, T), 0 where a point was not found.
+    confidences (f, T), 0 where a point was not found or not looked for.
     """
     make_folder(folder)
     try:
-        (folder / SUMMARY).unlink(missing_ok=True)
+        for name in (SUMMARY, FIRST_LOOK):
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}.") from None
     write_target(folder / TARGET, target)
@@ -101,6 +127,8 @@ def write_detections(
             confidences.write(_confidence_rows(frames, confidence).encode())
             first += len(uv)
     write_view_names(folder, dict(enumerate(summary.names)))
+    if first_look is not None:
+        _write_first_look(folder / FIRST_LOOK, first_look)
     per_frame = {
         str(frame): {"num_detections": n, "detections_frac": n / summary.n_points}
         for frame, n in enumerate(summary.counts.tolist())
@@ -142,6 +170,44 @@ def read_summary(folder: Path) -> DetectionSummary:
         unread={name: str(why) for name, why in unread.items()},
         names=read_view_names(folder, np.arange(n_frames)),
     )
+
+
+def _write_first_look(path: Path, first_look: FirstLook) -> None:
+    looks, thumbnails = first_look.looks, first_look.thumbnails
+    jpegs = [thumbnails[frame] for frame in looks.candidates]
+    file = io.BytesIO()
+    np.savez(
+        file,
+        homography=looks.homography,
+        step_px=looks.step_px,
+        is_candidate=looks.is_candidate,
+        thumbnails=np.frombuffer(b"".join(jpegs), np.uint8),
+        thumbnail_ends=np.cumsum([len(jpeg) for jpeg in jpegs], dtype=np.int64),
+    )
+    write_bytes(path, file.getvalue())
+
+
+def read_first_look(folder: Path, n_frames: int) -> FirstLook | None:
+    """What ``first_look.npz`` says of a video of so many frames; None if every frame was searched,
+    or an earlier version did it."""
+    path = folder / FIRST_LOOK
+    if not path.exists():
+        return None
+    shapes = {"homography": (n_frames, 3, 3), "step_px": (n_frames,), "is_candidate": (n_frames,)}
+    found = read_arrays(path, (*shapes, "thumbnails", "thumbnail_ends"))
+    if found is None or any(found[name].shape != shape for name, shape in shapes.items()):
+        raise InputError(
+            f"{path} is damaged, or of another recording than the files beside it. Remove {folder} "
+            "and detect the corners again."
+        )
+    looks = Looks(
+        found["homography"].astype(float),
+        found["step_px"].astype(float),
+        found["is_candidate"].astype(bool),
+    )
+    ends, data = found["thumbnail_ends"].tolist(), found["thumbnails"].tobytes()
+    jpegs = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return FirstLook(looks, dict(zip(looks.candidates, jpegs, strict=False)))
 
 
 def _as_json(folder: Path, summary: DetectionSummary) -> dict[str, object]:

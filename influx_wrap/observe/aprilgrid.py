@@ -27,12 +27,17 @@ ENOUGH_SHARE = 0.25
 def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
     """Find the corners of ``grid`` in a grey picture (H, W), 8 or 16 bit."""
     image = as_8_bit(image)
-    tags = _find(image, grid)
+    tags = find(image, grid)
     if tags is None:
         return nothing_found(len(grid.points))
+    return measure(image, grid, *tag_corners(tags, grid))
+
+
+def measure(image: np.ndarray, grid: AprilGrid, points: IntArray, uv: FloatArray) -> Detection:
+    """The corners of ``grid`` in a grey picture (H, W), some ``points`` (n,) of which are known
+    to be about at pixels ``uv`` (n, 2)."""
     board = _board(grid)
-    points, corners = _tag_corners(tags, grid)
-    return fit_printed(image, board, board.xy[points], corners)
+    return fit_printed(as_8_bit(image), board, board.xy[points], uv)
 
 
 @lru_cache(maxsize=8)
@@ -47,7 +52,7 @@ def _board(grid: AprilGrid) -> PrintedBoard:
     )
 
 
-def _find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
+def find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
     """Tags, from as small a picture as will do; the most of them if it is never enough."""
     first = max(1, round(image.shape[1] / REDUCED_WIDTH_PX))
     smaller, larger = max(1, first // 2), 2 * first
@@ -62,9 +67,13 @@ def _find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
     return best
 
 
-def _tag_corners(tags: Tags, grid: AprilGrid) -> tuple[IntArray, FloatArray]:
+def tag_corners(tags: Tags, grid: AprilGrid) -> tuple[IntArray, FloatArray]:
     """Points (4 n,) of the board and where tags have them (4 n, 2)."""
-    rows, cols = np.divmod(tags.ids, grid.tag_cols)
+    return points_of_tags(tags.ids, grid).ravel(), tags.corners.reshape(-1, 2)
+
+
+def points_of_tags(ids: IntArray, grid: AprilGrid) -> IntArray:
+    """(n, 4) the points that are the corners of tags (n,), in the order of ``Tags.corners``."""
+    rows, cols = np.divmod(ids, grid.tag_cols)
     width = 2 * grid.tag_cols
-    points = (2 * rows * width + 2 * cols)[:, None] + np.array([0, 1, width + 1, width])
-    return points.ravel(), tags.corners.reshape(-1, 2)
+    return np.asarray((2 * rows * width + 2 * cols)[:, None] + np.array([0, 1, width + 1, width]))

@@ -86,7 +86,9 @@ def robust_map(board: FloatArray, uv: FloatArray) -> BoardMap | None:
             return None
         fit = fit_map(board[good], uv[good])
         off = np.linalg.norm(fit(board) - uv, axis=1)
-        good = off < max(1.5, 3 * float(np.median(off)))
+        agreed, good = good, off < max(1.5, 3 * float(np.median(off)))
+        if (agreed == good).all():
+            break
     return fit
 
 

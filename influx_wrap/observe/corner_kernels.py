@@ -51,21 +51,6 @@ def tile_extremes(image: Grey8, tile: int) -> tuple[Grey8, Grey8]:
     return low, high
 
 
-@jit
-def lighter_than(image: Grey8, level: Grey8, tile: int) -> Grey8:
-    """(H, W) 255 where a pixel is not below the level of its tile, 0 elsewhere."""
-    height, width = image.shape
-    rows, cols = level.shape
-    light = np.full((height, width), np.uint8(255))
-    for i in range(rows * tile):
-        for col in range(cols):
-            limit = level[i // tile, col]
-            for j in range(col * tile, (col + 1) * tile):
-                if image[i, j] < limit:
-                    light[i, j] = 0
-    return light
-
-
 @fast_jit
 def _weights(
     s: float,

@@ -1,44 +1,42 @@
-"""The target's corners in all frames of a recording.
+"""The target's corners in the frames of a recording.
 
-One process reads the frames, in order, as codecs between frames want it; the others
-look for corners. A picture is read when a process is free for it, so that memory does
-not grow with the length, and what is found in a frame depends on that frame alone. What
-was found is kept in a journal, so that a run that was stopped goes on (``journal``).
+All frames of a video are looked at, and those that can become views are searched exactly, stretch
+by stretch (``two_looks``). A stretch is decoded by the process that looks at it, so that no picture
+goes from one process to another. A video that can only be read from its beginning is decoded by
+all cores and looked at by one. Separate photographs are all searched: one process reads them, the
+others look for corners.
+
+What was found is kept in a journal, so that a run that was stopped goes on (``journal``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from influx_wrap.compute.processes import parallel
+from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     DetectionSummary,
+    FirstLook,
     read_summary,
     write_detections,
 )
 from influx_wrap.formats.files import make_folder
 from influx_wrap.model.arrays import IntArray, Picture
-from influx_wrap.model.observations import MIN_POINTS_PER_VIEW
-from influx_wrap.model.target import (
-    AprilGrid,
-    BoardTarget,
-    Charuco,
-    Checkerboard,
-    PointCloud,
-    Target,
-    is_collinear,
-)
+from influx_wrap.model.looks import Looks
+from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.model.words import by_reason
-from influx_wrap.observe import aprilgrid, charuco, checkerboard, circles
-from influx_wrap.observe.detection import AmbiguousPicture, Detection, nothing_found
+from influx_wrap.observe.detection import nothing_found
+from influx_wrap.observe.detectors import detect_usable
 from influx_wrap.observe.explain import MIN_SHARE, SAMPLES, other_board, what_is_there
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
@@ -50,8 +48,14 @@ from influx_wrap.observe.journal import (
     footage_hash,
     use_one_thread,
 )
+from influx_wrap.observe.luma import Luma
+from influx_wrap.observe.two_looks import bounds, divide, look_through
 
 JOURNAL = ".detecting"
+OF_PHOTOGRAPHS = "uv", "confidence", "ambiguous", "unusable"
+OF_STRETCHES = (
+    "homography", "step_px", "is_candidate", "uv", "confidence", "ambiguous", "thumbnail",
+)  # fmt: skip
 
 
 def detect_footage(
@@ -62,13 +66,15 @@ def detect_footage(
     stills: bool,
     jobs: int,
     progress: Progress,
+    every_frame: bool = False,
 ) -> DetectionSummary:
-    """Find ``target`` in every frame of ``source`` and write its folder of detections.
+    """Find ``target`` in the frames of ``source`` and write its folder of detections.
 
-    What is in ``folder`` already and made from the same is kept. Damaged footage is read
-    up to the damage, and the summary says so; it is read anew the next time, as a mended
-    copy may look the same to ``footage_hash``. Of ``stills`` a damaged one, or one of another
-    size, is left out and named in the summary. For the main thread only.
+    Of a video corners are measured in the frames that can become views; with ``every_frame`` in
+    all. What is in ``folder`` already and made from the same is kept. Damaged footage is read up
+    to the damage, and the summary says so; it is read anew the next time, as a mended copy may
+    look the same to ``footage_hash``. Of ``stills`` a damaged one, or one of another size, is left
+    out and named in the summary. For the main thread only.
 
     Raises ``InputError`` if no frame, or hardly one, tells where the target is.
     """
@@ -79,38 +85,271 @@ def detect_footage(
         "target": _hash(target),
         "footage": footage_hash(source.path),
     }
+    if not stills:
+        made_from["frames"] = "all" if every_frame else "candidates"
     finished = _finished(source, folder, stills, made_from)
     if finished is not None:
         progress(finished.n_frames, finished.n_frames)
         return finished
     make_folder(folder)
-    names = ("uv", "confidence", "ambiguous", "unusable")
+    names = OF_PHOTOGRAPHS if stills else OF_STRETCHES
     with Journal(folder / JOURNAL, made_from, names).opened() as journal:
-        frames = Frames(source, CHUNK * journal.n_chunks, separate=stills)
-        with closing(parallel(partial(_look, target), frames, jobs)) as results:
-            truncated = journal.collect(frames, results, progress)
-        counts, ambiguous, unusable = _totals(journal)
-        unread = source.all_unread(unusable)
+        if stills:
+            return _photographs(source, target, folder, journal, made_from, jobs, progress)
+        search = VideoSearch(source, target, folder, journal, made_from, every_frame=every_frame)
+        progress(search.n_done, source.n_frames)
+        for stretch, result in search.results(jobs):
+            search.take(stretch, result)
+            progress(search.n_done, source.n_frames)
+        return search.finish()
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Frames of a video in a row, and what to do with them: ``start`` to before ``stop``, or to
+    the end of the video."""
+
+    index: int
+    start: int
+    stop: int | None
+    source: FrameSource
+    target: BoardTarget
+    every_frame: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SeenStretch:
+    """What was found in a stretch of n frames: arrays by name, the first axis is the frames'.
+
+    damage  how many frames of the whole video are readable, and why not more; None if this
+            stretch is whole
+    """
+
+    n_frames: int
+    found: Found
+    damage: tuple[int, str] | None
+
+
+def look_at_stretch(stretch: Stretch) -> SeenStretch | Exception:
+    """What a worker does."""
+    use_one_thread()
+    try:
+        return _look_at(stretch, stretch.source.lumas(stretch.start, stretch.stop))
+    except Exception as error:
+        return error
+
+
+def _look_at(stretch: Stretch, frames: Iterable[tuple[int, Luma]]) -> SeenStretch:
+    found, damage = [], None
+    looks = look_through(
+        frames, stretch.target, stretch.source.image_size, every_frame=stretch.every_frame
+    )
+    try:
+        for one in looks:
+            found.append(one)
+    except TruncatedInput as error:
+        damage = error.n_read, error.problem
+    n_points = len(stretch.target.points)
+    empty = {
+        "homography": np.empty((0, 3, 3)),
+        "step_px": np.empty(0),
+        "is_candidate": np.empty(0, bool),
+        "uv": np.empty((0, n_points, 2)),
+        "confidence": np.empty((0, n_points)),
+        "ambiguous": np.empty(0, bool),
+    }
+    arrays = {
+        name: np.stack([one[name] for one in found]) if found else array
+        for name, array in empty.items()
+    }
+    longest = max((len(one["thumbnail"]) for one in found), default=0)
+    arrays["thumbnail"] = np.zeros((len(found), longest), np.uint8)
+    for row, one in zip(arrays["thumbnail"], found, strict=True):
+        row[: len(one["thumbnail"])] = one["thumbnail"]
+    return SeenStretch(len(found), arrays, damage)
+
+
+class VideoSearch:
+    """The search of one video, stretch by stretch, in any order, by anybody."""
+
+    def __init__(
+        self,
+        source: FrameSource,
+        target: BoardTarget,
+        folder: Path,
+        journal: Journal,
+        made_from: Mapping[str, str],
+        *,
+        every_frame: bool,
+    ) -> None:
+        self._source, self._target, self._folder = source, target, folder
+        self._journal, self._made_from, self._every_frame = journal, made_from, every_frame
+        self._divided = divide(source)
+        self._frames_of = self._frames_kept()
+        self._damaged: tuple[int, SeenStretch] | None = None
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether there are stretches that can be reached one without the other."""
+        return self._divided is not None
+
+    @property
+    def n_done(self) -> int:
+        """How many frames were looked at."""
+        return sum(self._frames_of.values())
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Those that are still to be looked at, up to damage that was met meanwhile."""
+        source = self._source.for_one_core()
+        for index, (start, stop) in enumerate(self._divided or ()):
+            if self._damaged is not None and index > self._damaged[0]:
+                return
+            if index not in self._frames_of:
+                yield Stretch(index, start, stop, source, self._target, self._every_frame)
+
+    def results(self, jobs: int) -> Iterator[tuple[Stretch, SeenStretch | Exception | WorkerDied]]:
+        """What is found in all that are still to be looked at, by so many processes if they can
+        divide the work."""
+        if jobs == 1 or not self.is_divisible:
+            yield from self.in_one_go()
+            return
+        with closing(parallel(look_at_stretch, self.stretches(), jobs)) as results:
+            yield from results
+
+    def in_one_go(self) -> Iterator[tuple[Stretch, SeenStretch]]:
+        """All that are still to be looked at, one after the other, here; decoded by all cores."""
+        frames: Iterator[tuple[int, Luma]] | None = None
+        for index, (start, stop) in enumerate(bounds(self._divided)):
+            if index in self._frames_of:
+                frames = None
+                continue
+            if frames is None:
+                frames = self._source.lumas(start)
+            stretch = Stretch(index, start, stop, self._source, self._target, self._every_frame)
+            some = frames if stop is None else islice(frames, stop - start)
+            seen = _look_at(stretch, some)
+            if seen.n_frames or seen.damage:
+                yield stretch, seen
+            if seen.damage or stop is None or seen.n_frames < stop - start:
+                return
+
+    def take(self, stretch: Stretch, result: SeenStretch | Exception | WorkerDied) -> None:
+        """What somebody found in a stretch."""
+        if isinstance(result, WorkerDied):
+            raise InputError(
+                f"{self._source.path}, from frame {stretch.start} on: the process that looked at "
+                f"it ended (exit code {result.exitcode}). It may have run out of memory: run the "
+                "same command again with fewer --jobs."
+            )
+        if isinstance(result, Exception):
+            raise result
+        if result.damage is None:
+            self._journal.keep(stretch.index, result.found)
+            self._frames_of[stretch.index] = result.n_frames
+        elif self._damaged is None or stretch.index < self._damaged[0]:
+            self._damaged = stretch.index, result
+
+    def finish(self) -> DetectionSummary:
+        """Write the folder of detections."""
+        damage = None if self._damaged is None else self._damaged[1].damage
+        truncated = None if damage is None else TruncatedInput(self._source.path, *damage)
+        found = [
+            {name: piece[name] for name in ("homography", "step_px", "is_candidate", "ambiguous")}
+            | {"counts": (piece["confidence"] > 0).sum(axis=1)}
+            for piece in self._pieces()
+        ]
+        joined = {name: np.concatenate([piece[name] for piece in found]) for name in found[0]}
+        looks = Looks(joined["homography"], joined["step_px"], joined["is_candidate"])
+        counts, source = joined["counts"], self._source
+        ambiguous = tuple(np.flatnonzero(joined["ambiguous"]).tolist())
         try:
-            _check_useful(source, target, counts, ambiguous, truncated, unread)
+            n_seen = int((looks.is_seen | (counts > 0)).sum())
+            _check_useful(
+                source, self._target, counts, n_seen, ambiguous, truncated, source.all_unread(())
+            )
         except InputError:
-            journal.remove()
+            self._journal.remove()
             raise
         summary = DetectionSummary(
             footage=source.path.resolve(),
             image_size=source.image_size,
-            stills=stills,
-            n_points=len(target.points),
+            stills=False,
+            n_points=len(self._target.points),
             counts=counts,
             ambiguous=ambiguous,
             truncated=None if truncated is None else truncated.problem,
-            unread=unread,
-            names=tuple(map(source.name, range(len(counts)))) if stills else (),
-            made_from=made_from,
+            made_from=self._made_from,
+            unread=source.all_unread(()),
         )
-        blocks = ((chunk["uv"], chunk["confidence"]) for chunk in journal.chunks())
-        write_detections(folder, target, summary, blocks)
+        blocks = ((piece["uv"], piece["confidence"]) for piece in self._pieces())
+        thumbnails = (thumbnail for piece in self._pieces() for thumbnail in _thumbnails(piece))
+        first_look = FirstLook(looks, dict(zip(looks.candidates, thumbnails, strict=True)))
+        write_detections(self._folder, self._target, summary, blocks, first_look)
+        self._journal.remove()
+        return summary
+
+    def _frames_kept(self) -> dict[int, int]:
+        """How many frames each stretch has that is in the journal and whole."""
+        kept: dict[int, int] = {}
+        most = max(self._journal.kept, default=-1) + 1
+        for index, (start, stop) in enumerate(islice(bounds(self._divided), most)):
+            if index in self._journal.kept:
+                n_frames = len(self._journal.whole(index)["step_px"])
+                if stop is None or n_frames == stop - start:
+                    kept[index] = n_frames
+        return kept
+
+    def _pieces(self) -> Iterator[Found]:
+        """What was found, stretch by stretch, up to the damage."""
+        n_whole = len(self._frames_of) if self._damaged is None else self._damaged[0]
+        for index in range(n_whole):
+            yield self._journal.whole(index)
+        if self._damaged is not None:
+            yield self._damaged[1].found
+
+
+def _thumbnails(piece: Found) -> Iterator[bytes]:
+    """Of the candidates of a stretch, in order. A JPEG does not end with a zero."""
+    for row in piece["thumbnail"][piece["is_candidate"]]:
+        yield row.tobytes().rstrip(b"\0")
+
+
+def _photographs(
+    source: FrameSource,
+    target: BoardTarget,
+    folder: Path,
+    journal: Journal,
+    made_from: Mapping[str, str],
+    jobs: int,
+    progress: Progress,
+) -> DetectionSummary:
+    """All of them, each for itself."""
+    frames = Frames(source, CHUNK * journal.n_chunks, separate=True)
+    with closing(parallel(partial(_look, target), frames, jobs)) as results:
+        truncated = journal.collect(frames, results, progress)
+    counts, ambiguous, unusable = _totals(journal)
+    unread = source.all_unread(unusable)
+    try:
+        n_seen = int((counts > 0).sum())
+        _check_useful(source, target, counts, n_seen, ambiguous, truncated, unread)
+    except InputError:
         journal.remove()
+        raise
+    summary = DetectionSummary(
+        footage=source.path.resolve(),
+        image_size=source.image_size,
+        stills=True,
+        n_points=len(target.points),
+        counts=counts,
+        ambiguous=ambiguous,
+        truncated=None if truncated is None else truncated.problem,
+        unread=unread,
+        names=tuple(map(source.name, range(len(counts)))),
+        made_from=made_from,
+    )
+    blocks = ((chunk["uv"], chunk["confidence"]) for chunk in journal.chunks())
+    write_detections(folder, target, summary, blocks)
+    journal.remove()
     return summary
 
 
@@ -126,28 +365,6 @@ def _finished(
     if not same or summary.made_from != made_from or summary.truncated is not None:
         return None
     return summary
-
-
-def detect_usable(target: BoardTarget, picture: Picture) -> Detection | None:
-    """The target's corners in a grey picture, none if they would give no pose; None if it shows
-    more targets than one."""
-    nothing = nothing_found(len(target.points))
-    try:
-        match target:
-            case AprilGrid():
-                seen = aprilgrid.detect(picture, target)
-            case Checkerboard():
-                seen = checkerboard.detect(picture, target)
-            case Charuco():
-                seen = charuco.detect(picture, target)
-            case _:
-                seen = circles.detect(picture, target)
-    except AmbiguousPicture:
-        return None
-    # Corners that give no pose are of no use, and readers of observations refuse them.
-    found = seen.found
-    usable = found.sum() >= MIN_POINTS_PER_VIEW and not is_collinear(target.points[found])
-    return seen if usable else nothing
 
 
 def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
@@ -171,11 +388,13 @@ def _check_useful(
     source: FrameSource,
     target: BoardTarget,
     counts: IntArray,
+    n_seen: int,
     ambiguous: tuple[int, ...],
     truncated: TruncatedInput | None,
     unread: Mapping[str, str],
 ) -> None:
-    path, n_seen = source.path, int((counts > 0).sum())
+    """Refuse what no view comes of; ``n_seen`` frames show the target."""
+    path = source.path
     if len(ambiguous) > n_seen:
         raise InputError(
             f"{path}: {len(ambiguous)} of the {len(ambiguous) + n_seen} frames with tags show the "

@@ -33,6 +33,7 @@ import numpy as np
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.words import size_text
+from influx_wrap.observe.luma import Luma, luma_of
 
 
 class TruncatedInput(InputError):
@@ -111,6 +112,20 @@ class FrameSource(ABC):
         if stop is not None and stop <= start:
             return iter(())
         return islice(self._frames(start, stop), None if stop is None else stop - start)
+
+    def lumas(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Luma]]:
+        """As ``frames``, of a grey recording, with pictures that are converted on request only."""
+        for index, picture in self.frames(start, stop):
+            yield index, luma_of(picture)
+
+    def for_one_core(self) -> FrameSource:
+        """The same, to be read by one of several processes."""
+        return self
+
+    def entries(self) -> list[int] | None:
+        """The frames at which reading can begin, ascending, 0 the first; None if that is not
+        known without reading all of them."""
+        return None
 
     def samples(self, n: int) -> Iterator[Picture]:
         """About ``n`` pictures spread over the recording, as far as it is readable."""

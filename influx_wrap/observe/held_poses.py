@@ -49,6 +49,7 @@ from scipy.ndimage import minimum_filter1d
 
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
+from influx_wrap.model.looks import Looks
 from influx_wrap.model.observations import MIN_POINTS_PER_VIEW, Observations
 from influx_wrap.model.robust import MAD_SIGMA
 from influx_wrap.model.target import AprilGrid, Target
@@ -116,11 +117,15 @@ def least_corners(target: Target) -> int:
     return MIN_POINTS_PER_VIEW
 
 
-def select_held_poses(observations: Observations, n_frames: int) -> Keyframes:
+def select_held_poses(
+    observations: Observations, n_frames: int, looks: Looks | None = None
+) -> Keyframes:
     """One frame for each pose in which the board was held still, from counts and motion.
 
     observations  of a video's frames; their ``view_ids`` are the frames' indices
     n_frames      number of frames of the video, those without the board included
+    looks         what a first look says of the board's motion, if not the observations of all
+                  frames do but of some, from which one is taken
     """
     frames, uv, valid = observations.view_ids, observations.uv, observations.valid
     if frames.min() < 0 or frames.max() >= n_frames or (np.diff(frames) <= 0).any():
@@ -131,18 +136,48 @@ def select_held_poses(observations: Observations, n_frames: int) -> Keyframes:
     diagonal_px = math.hypot(*observations.image_size)
     useful = counts[frames] >= least
     moving = np.zeros(n_frames, dtype=bool)
-    moving[frames[useful]] = _moving(frames[useful], uv[useful], valid[useful], STILL * diagonal_px)
-    keyframes = select_keyframes(np.where(moving, 0, counts), complete, least)
+    if looks is None:
+        known = frames[useful]
+        step_px = steps_px(known, uv[useful], valid[useful])
+        moving[known] = _moving(step_px[:-1], step_px[1:], STILL * diagonal_px)
+        strengths, measured = np.where(moving, 0, counts), np.arange(n_frames)
+    else:
+        seen = np.flatnonzero(looks.is_seen)
+        after_px = np.append(looks.step_px[1:], np.nan)
+        moving[seen] = _moving(looks.step_px[seen], after_px[seen], STILL * diagonal_px)
+        strengths, measured = _of_whole_rests(counts, frames, looks.is_seen & ~moving)
+    keyframes = select_keyframes(strengths, complete, least)
+    chosen, order = np.unique(measured[keyframes.frames], return_index=True)
 
     view_of_frame = np.full(n_frames, -1)
     view_of_frame[frames] = np.arange(len(frames))
-    views = view_of_frame[keyframes.frames]
-    distinct = _distinct(uv, valid, views, counts[keyframes.frames], SAME_POSE * diagonal_px)
+    views = view_of_frame[chosen]
+    distinct = _distinct(uv, valid, views, counts[chosen], SAME_POSE * diagonal_px)
     reasons = keyframes.reasons.copy()
     reasons[moving] = Reason.MOVING
-    reasons[keyframes.frames[~distinct]] = Reason.SAME_POSE
-    chosen = keyframes.frames[distinct]
-    return Keyframes(chosen, keyframes.radii, keyframes.threshold, reasons)
+    reasons[keyframes.frames] = Reason.SAME_POSE
+    reasons[chosen[distinct]] = keyframes.reasons[keyframes.frames[order[distinct]]]
+    return Keyframes(chosen[distinct], keyframes.radii, keyframes.threshold, reasons)
+
+
+def _of_whole_rests(
+    counts: IntArray, measured: IntArray, at_rest: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """(F,) corners of all frames in which the board is ``at_rest`` (F,), and (F,) the frame they
+    are from: the nearest in which they were ``measured`` (M,) of the same rest. 0 of others."""
+    n = len(counts)
+    rest = np.cumsum(np.diff(at_rest, prepend=False)) * at_rest
+    measured = measured[at_rest[measured]]
+    nearest = np.full(n, -1)
+    if measured.size:
+        after = np.searchsorted(measured, np.arange(n))
+        distance = np.full(n, n)
+        for candidate in (after - 1, after):
+            frame = measured[np.clip(candidate, 0, len(measured) - 1)]
+            far = np.abs(frame - np.arange(n))
+            better = at_rest & (rest[frame] == rest) & (far < distance)
+            nearest[better], distance[better] = frame[better], far[better]
+    return np.where(nearest >= 0, counts[nearest], 0), np.where(nearest >= 0, nearest, 0)
 
 
 def select_keyframes(
@@ -270,18 +305,18 @@ def _elbow(radii: FloatArray) -> float:
     return float(np.exp(curve[np.argmax(fall - along)]))
 
 
-def _moving(frames: IntArray, uv: FloatArray, valid: BoolArray, still_px: float) -> BoolArray:
-    """(N,) whether the board moves in each of the frames (N,).
+def _moving(before_px: FloatArray, after_px: FloatArray, still_px: float) -> BoolArray:
+    """(N,) whether the board moves in each of N frames, from its steps (N,) before and after them.
 
     It does unless one neighbour at least shows it in the same place. Not both: the strength
     of a frame takes its neighbours into account already.
     """
-    step_px = steps_px(frames, uv, valid)
-    known = step_px[np.isfinite(step_px)]
+    steps_px = np.append(before_px, after_px[-1:])
+    known = steps_px[np.isfinite(steps_px)]
     if not known.size:
-        return np.zeros(len(frames), dtype=bool)
+        return np.zeros(len(before_px), dtype=bool)
     limit_px = max(still_px, STILL_OF_TREMOR * float(np.percentile(known, 25)))
-    return ~(np.fmin(step_px[:-1], step_px[1:]) <= limit_px)
+    return ~(np.fmin(before_px, after_px) <= limit_px)
 
 
 def _distinct(

@@ -40,6 +40,7 @@ from influx_wrap.formats.files import (
 from influx_wrap.formats.freshness import MADE_FROM, is_made_from
 from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
+from influx_wrap.observe.luma import Luma
 
 Found: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -81,6 +82,13 @@ class Frames:
         except TruncatedInput as error:
             self.truncated = error
 
+    def lumas(self) -> Iterator[tuple[int, Luma]]:
+        """The same of a video, with pictures that are converted on request only."""
+        try:
+            yield from self._source.lumas(self.start)
+        except TruncatedInput as error:
+            self.truncated = error
+
 
 class Journal:
     """Chunks on disk, in order; those made from something else are thrown away.
@@ -90,6 +98,7 @@ class Journal:
 
     def __init__(self, folder: Path, made_from: Mapping[str, str], names: Iterable[str]) -> None:
         self.n_chunks = 0
+        self.kept: set[int] = set()
         self._folder = folder
         self._made_from = dict(made_from)
         self._names = tuple(names)
@@ -118,9 +127,11 @@ class Journal:
             for path in self._folder.glob("*.npz"):
                 path.unlink()
             write_json(description, self._made_from)
+        numbers = {int(path.stem) for path in self._folder.glob("[0-9]*.npz")}
+        self.kept = {index for index in numbers if self.chunk(index) is not None}
         # A chunk that is short is the last one of a run that had come to its end.
         for index in count():
-            chunk = self._load(index)
+            chunk = self.chunk(index)
             if chunk is None or len(chunk[self._names[0]]) < CHUNK:
                 self.n_chunks = index
                 return
@@ -159,21 +170,29 @@ class Journal:
         return frames.truncated
 
     def _append(self, frames: list[Found]) -> None:
-        stacked: dict[str, Any] = {
-            name: np.stack([found[name] for found in frames]) for name in self._names
-        }
-        file = io.BytesIO()
-        np.savez(file, **stacked)
-        write_bytes(self._path(self.n_chunks), file.getvalue())
+        stacked = {name: np.stack([found[name] for found in frames]) for name in self._names}
+        self.keep(self.n_chunks, stacked)
         self.n_chunks += 1
+
+    def keep(self, index: int, arrays: Found) -> None:
+        """Keep a piece of the work, of any length; pieces may come in any order."""
+        file = io.BytesIO()
+        named: dict[str, Any] = dict(arrays)
+        np.savez(file, **named)
+        write_bytes(self._path(index), file.getvalue())
+        self.kept.add(index)
 
     def chunks(self) -> Iterator[dict[str, NDArray[Any]]]:
         """All of them, one at a time: arrays (f, ...) of frames in a row."""
         for index in range(self.n_chunks):
-            chunk = self._load(index)
-            if chunk is None:
-                raise InputError(f"{self._path(index)} was damaged meanwhile: run this again.")
-            yield chunk
+            yield self.whole(index)
+
+    def whole(self, index: int) -> dict[str, NDArray[Any]]:
+        """A chunk, or piece, that was there before."""
+        chunk = self.chunk(index)
+        if chunk is None:
+            raise InputError(f"{self._path(index)} was damaged meanwhile: run this again.")
+        return chunk
 
     def remove(self) -> None:
         """The results are written, or there will be none."""
@@ -182,7 +201,7 @@ class Journal:
     def _path(self, index: int) -> Path:
         return self._folder / f"{index:06d}.npz"
 
-    def _load(self, index: int) -> dict[str, NDArray[Any]] | None:
+    def chunk(self, index: int) -> dict[str, NDArray[Any]] | None:
         """A chunk; None if it is not there or, after a crash of the machine, not whole."""
         arrays = read_arrays(self._path(index), self._names)
         if arrays is None or len({array.shape[:1] or None for array in arrays.values()}) != 1:

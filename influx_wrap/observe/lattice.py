@@ -24,7 +24,7 @@ from scipy.spatial import cKDTree
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.tag36h11 import CODE_CELLS, N_TAGS, tag_cells
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.observe.corner_kernels import lighter_than, tile_extremes
+from influx_wrap.observe.corner_kernels import tile_extremes
 from influx_wrap.observe.detection import AmbiguousPicture, cross, full_size, reduced
 
 TILE_PX = 4
@@ -79,6 +79,13 @@ def find_tags(image: np.ndarray, grid: AprilGrid, scale: int, dark_share: float)
     return Tags(ids, corners)
 
 
+def likeness(image: np.ndarray, corners: FloatArray, grid: AprilGrid, ids: IntArray) -> FloatArray:
+    """(n,) how much the cells of an 8-bit picture (H, W) at ``corners`` (n, 4, 2) are like the
+    codes of the tags ``ids`` (n,) of ``grid``, from -1 to 1."""
+    codes = _codes(grid.tag_rows * grid.tag_cols)[0][ids]
+    return np.asarray((_cell_values(image, corners, grid.border_cells) * codes).sum(axis=1))
+
+
 def read_tags(image: np.ndarray, border_cells: int) -> tuple[int, IntArray, FloatArray]:
     """Tags of any board in an 8-bit picture (H, W), read one by one: the border they were read
     with, ids (n,) and corners (n, 4, 2). Each id once, where it is clearest."""
@@ -104,7 +111,7 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     contrast = high - low
     enough = contrast > max(MIN_CONTRAST, NOISE_FACTOR * noise)
     level = np.where(enough, low + dark_share * contrast, 0)
-    light = lighter_than(image, level.astype(np.uint8), TILE_PX)
+    light = _not_below(image, level.astype(np.uint8))
     # As holes in the light, dark regions that touch at a corner only are not joined.
     contours, _ = cv2.findContours(light, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     quads = []
@@ -124,6 +131,15 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     # Seen from the front, x to y of a board turns against the picture's u to v.
     corners[area > 0] = corners[area > 0][:, ::-1]
     return corners[~_outlines_of_rims(corners, np.sqrt(np.abs(area)))]
+
+
+def _not_below(image: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """(H, W) 255 where a pixel is not below the level of its tile, 0 elsewhere."""
+    rows, cols = (TILE_PX * side for side in level.shape)
+    levels = cv2.resize(level, (cols, rows), interpolation=cv2.INTER_NEAREST)
+    light = np.full_like(image, 255)
+    cv2.compare(image[:rows, :cols], levels, cv2.CMP_GE, dst=light[:rows, :cols])
+    return light
 
 
 def _outlines_of_rims(quads: FloatArray, side_px: FloatArray) -> BoolArray:
@@ -170,30 +186,45 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
         outward, axis=2
     )
 
-    turn = np.full(len(quads), -1)
-    place = np.zeros((len(quads), 2), dtype=np.int64)
-    steps = np.array([[0, -1], [1, 0], [0, 1], [-1, 0]])
+    members_of, turn, place = _connected(neighbour.tolist(), near.tolist(), side_back.tolist())
     patches = []
-    for start in range(len(quads)):
+    for chosen in map(np.array, members_of):
+        order = (np.arange(4) + turn[chosen][:, None]) % 4
+        corners = np.take_along_axis(quads[chosen], order[..., None], axis=1)
+        patches.append((place[chosen], corners))
+    return patches
+
+
+def _connected(
+    neighbour: list[list[int]], near: list[list[bool]], side_back: list[list[int]]
+) -> tuple[list[list[int]], IntArray, IntArray]:
+    """The quadrilaterals of each piece of a lattice, and of all n of them the quarter turns (n,)
+    to their piece's order and their places (n, 2) in it.
+
+    ``neighbour`` is the one beyond each of the four sides, if it is ``near``, and ``side_back`` its
+    side that points back.
+    """
+    steps = ((0, -1), (1, 0), (0, 1), (-1, 0))
+    turn, place = [-1] * len(near), [(0, 0)] * len(near)
+    pieces = []
+    for start in range(len(near)):
         if turn[start] >= 0:
             continue
         turn[start] = 0
         members = [start]
         for i in members:
             for side in range(4):
-                j = int(neighbour[i, side])
-                if not near[i, side] or turn[j] >= 0:
+                j = neighbour[i][side]
+                if not near[i][side] or turn[j] >= 0:
                     continue
                 # Side k of quad i points to board side k - turn; that of j points back to it.
                 direction = (side - turn[i]) % 4
-                turn[j] = (side_back[i, side] - direction - 2) % 4
-                place[j] = place[i] + steps[direction]
+                turn[j] = (side_back[i][side] - direction - 2) % 4
+                right, up = steps[direction]
+                place[j] = place[i][0] + right, place[i][1] + up
                 members.append(j)
-        chosen = np.array(members)
-        order = (np.arange(4) + turn[chosen][:, None]) % 4
-        corners = np.take_along_axis(quads[chosen], order[..., None], axis=1)
-        patches.append((place[chosen], corners))
-    return patches
+        pieces.append(members)
+    return pieces, np.array(turn), np.array(place)
 
 
 @lru_cache(maxsize=4)

@@ -20,14 +20,18 @@ from numpy.typing import NDArray
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import IntArray, Picture
+from influx_wrap.model.looks import Looks
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection, nothing_found
-from influx_wrap.observe.footage import detect_usable, hardly_seen, not_found
+from influx_wrap.observe.detectors import detect_usable
+from influx_wrap.observe.footage import hardly_seen, not_found
 from influx_wrap.observe.frames import FrameSource
-from influx_wrap.observe.journal import Frames
+from influx_wrap.observe.held_poses import Keyframes
+from influx_wrap.observe.journal import Found, Frames
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
+from influx_wrap.observe.two_looks import divide, look_at_all
 
 Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
 
@@ -43,6 +47,8 @@ class Detections:
     ambiguous     frames that show the target more than once, which are not used
     truncated     why the recording could not be read to its end; None if it could
     unread        photographs that were not used by name, and why
+    looks         what a first look says of all frames of a video, of which only candidates are
+                  searched; None if all frames were
     """
 
     observations: Observations
@@ -51,25 +57,39 @@ class Detections:
     ambiguous: tuple[int, ...]
     truncated: str | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
+    looks: Looks | None = None
+
+    def choose(self) -> tuple[Keyframes, Observations]:
+        """Which frames to calibrate with, and why, and what they show."""
+        return choose_keyframes(
+            self.observations, len(self.counts), is_stills=self.is_stills, looks=self.looks
+        )
 
     def keyframes(self) -> Observations:
         """What to calibrate with: one sharp frame per pose of a video, all photographs.
 
         Raises ``InputError`` if there is no such frame.
         """
-        return choose_keyframes(self.observations, len(self.counts), is_stills=self.is_stills)[1]
+        return self.choose()[1]
 
 
 def detect(
-    pictures: Pictures, target: Target, *, jobs: int | None = None, progress: Progress | None = None
+    pictures: Pictures,
+    target: Target,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    every_frame: bool = False,
 ) -> Detections:
-    """Find a target's corners in all pictures.
+    """Find a target's corners in all pictures, or in those frames of a video that can become views.
 
     pictures  a video file, a folder of pictures, or arrays of one size, (H, W) or (H, W, 3) with
               blue first as OpenCV reads them, of 8 or 16 bits
     target    a board, from ``read_target``
     jobs      how many pictures are looked at at once; all cores unless given
     progress  hears how many frames of how many are done
+    every_frame
+              find corners in all frames of a video, which takes several times as long
 
     A damaged video is read up to the damage, which ``truncated`` of the answer tells. Photographs
     of a folder that are damaged, of another size or of a kind that is not read are left out, and
@@ -85,7 +105,9 @@ def detect(
         is_stills = source.path.is_dir()
     else:
         source, is_stills = _Arrays(pictures), True
-    return detect_frames(source, target, is_stills=is_stills, jobs=jobs, progress=progress)
+    return detect_frames(
+        source, target, is_stills=is_stills, jobs=jobs, progress=progress, every_frame=every_frame
+    )
 
 
 def detect_frames(
@@ -95,13 +117,19 @@ def detect_frames(
     is_stills: bool,
     jobs: int | None = None,
     progress: Progress | None = None,
+    every_frame: bool = False,
 ) -> Detections:
     """As ``detect``, of a recording that is open; ``is_stills`` of separate photographs."""
     if isinstance(target, PointCloud):
         raise InputError("a point cloud cannot be seen in pictures: a board's target is needed.")
     counts, ambiguous, uv, valid, seen = [], [], [], [], []
     frames = Frames(source, 0, separate=is_stills)
-    for index, detection in _looked_at(iter(frames), target, jobs or os.cpu_count() or 1):
+    looked: list[Found] = []
+    if is_stills:
+        results = _looked_at(iter(frames), target, jobs or os.cpu_count() or 1)
+    else:
+        results = _looked_through(source, frames, target, every_frame, looked)
+    for index, detection in results:
         counts.append(0 if detection is None else int(detection.found.sum()))
         if detection is None:
             ambiguous.append(index)
@@ -114,6 +142,13 @@ def detect_frames(
     if not seen and frames.truncated is not None:
         raise frames.truncated
     unread = source.all_unread(frames.unusable)
+    looks = None
+    if looked:
+        looks = Looks(
+            np.array([one["homography"] for one in looked]),
+            np.array([one["step_px"] for one in looked]),
+            np.array([one["is_candidate"] for one in looked]),
+        )
     if not seen:
         raise not_found(source, target, len(counts), unread)
     other = hardly_seen(source, target, np.array(counts))
@@ -124,7 +159,27 @@ def detect_frames(
         target, np.array(uv), np.array(valid), source.image_size, np.array(seen), names
     )
     problem = None if frames.truncated is None else frames.truncated.problem
-    return Detections(observations, np.array(counts), is_stills, tuple(ambiguous), problem, unread)
+    return Detections(
+        observations, np.array(counts), is_stills, tuple(ambiguous), problem, unread, looks
+    )
+
+
+def _looked_through(
+    source: FrameSource,
+    frames: Frames,
+    target: BoardTarget,
+    every_frame: bool,
+    looked: list[Found],
+) -> Iterator[tuple[int, Detection | None]]:
+    """(index, detection) of all frames of a video; what the first look says is put into
+    ``looked``."""
+    every = look_at_all(
+        frames.lumas(), divide(source), target, source.image_size, every_frame=every_frame
+    )
+    for index, found in enumerate(every):
+        looked.append(found)
+        seen = Detection(found["uv"], found["confidence"])
+        yield index, None if found["ambiguous"] else seen
 
 
 def _looked_at(

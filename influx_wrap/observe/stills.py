@@ -79,6 +79,9 @@ class Stills(FrameSource):
             self._check_size(index, (picture.shape[1], picture.shape[0]))
             yield index, picture
 
+    def entries(self) -> list[int]:
+        return list(range(len(self._files)))
+
     def photographs(self, start: int = 0) -> Iterator[tuple[int, Picture | None]]:
         yield from self._read_ahead(self._usable, range(start, len(self._files)))
 

@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,10 +20,12 @@ from influx_wrap.formats.pictures import check_pixels
 from influx_wrap.formats.video import import_av
 from influx_wrap.model.arrays import Picture
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
+from influx_wrap.observe.luma import Luma
 
 if TYPE_CHECKING:
     from av import Packet, VideoFormat, VideoFrame
     from av.container import InputContainer
+    from av.index import IndexEntry
     from av.video.stream import VideoStream
 
 HD_ROWS = 720
@@ -36,6 +39,7 @@ class VideoFile(FrameSource):
     def __init__(self, path: Path, colour: bool) -> None:
         self.path = path
         self.colour = colour
+        self._threads = 0
         self._is_strict = True
         with self._opened() as (container, stream):
             self.image_size = (stream.width, stream.height)
@@ -77,16 +81,26 @@ class VideoFile(FrameSource):
             if stream.codec_context is None or stream.width == 0:
                 raise InputError(f"{self.path} has a video stream that FFmpeg cannot decode.")
             stream.thread_type = "AUTO"
+            stream.codec_context.thread_count = self._threads
             if self._is_strict:
                 # What fails a check is an error, not something to be made up.
                 stream.codec_context.options = {"err_detect": "crccheck+explode"}
             yield container, stream
 
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
+        picture = _colours() if self.colour else _grey
+        for index, frame in self._raw_frames(start):
+            yield index, picture(frame)
+
+    def lumas(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Luma]]:
+        n = None if stop is None else stop - start
+        for index, frame in islice(self._raw_frames(start), n):
+            yield index, _luma(frame)
+
+    def _raw_frames(self, start: int) -> Iterator[tuple[int, VideoFrame]]:
         first = self._keyframe_before(start) if start else None
         with self._opened() as (container, stream):
             progress = _Progress(self.path)
-            picture = _colours() if self.colour else _grey
             if first is not None:
                 container.seek(first.time, stream=stream)
                 progress.skip(first.index)
@@ -94,7 +108,7 @@ class VideoFile(FrameSource):
                 index = progress.n_frames
                 self._check_size(index, (frame.width, frame.height))
                 if index >= start:
-                    yield index, picture(frame)
+                    yield index, frame
                 progress.n_frames += 1
 
     def samples(self, n: int) -> Iterator[Picture]:
@@ -139,6 +153,20 @@ class VideoFile(FrameSource):
                     if index in wanted:
                         yield index, picture
 
+    def for_one_core(self) -> VideoFile:
+        one = copy(self)
+        one._threads = 1
+        return one
+
+    def entries(self) -> list[int] | None:
+        with self._opened() as (container, stream):
+            indexed = _indexed_frames(container, stream)
+        keys = [i for i, entry in enumerate(indexed) if entry.is_keyframe]
+        # Of one encoder all keyframes are alike, so the first after the beginning is tried alone.
+        if len(keys) < 2 or self._keyframe_before(keys[1]) is None:
+            return None
+        return keys
+
     def _keyframe_before(self, start: int) -> _Keyframe | None:
         """The last frame up to ``start`` at which reading can begin; None for frame 0.
 
@@ -147,10 +175,7 @@ class VideoFile(FrameSource):
         """
         av = _import_av(self.path)
         with self._opened() as (container, stream):
-            entries = list(getattr(stream, "index_entries", ()))
-            indexed = "mp4" in container.format.name and len(entries) == stream.frames
-            if not indexed or any(entry.is_discard for entry in entries):
-                return None
+            entries = _indexed_frames(container, stream)
             keys = [i for i, entry in enumerate(entries) if entry.is_keyframe]
             index = max((i for i in keys if i <= start), default=0)
             if index == 0:
@@ -210,6 +235,13 @@ class VideoFile(FrameSource):
             return
         except av.FFmpegError as error:
             raise progress.stopped(f"FFmpeg reports {_complaint(error)}") from None
+
+
+def _indexed_frames(container: InputContainer, stream: VideoStream) -> list[IndexEntry]:
+    """The index of all frames in the order of decoding; empty if the file has none."""
+    entries = list(getattr(stream, "index_entries", ()))
+    indexed = "mp4" in container.format.name and len(entries) == stream.frames
+    return entries if indexed and not any(entry.is_discard for entry in entries) else []
 
 
 @dataclass(frozen=True)
@@ -317,20 +349,26 @@ def _promised_seconds(container: InputContainer, stream: VideoStream) -> float |
     return None
 
 
-def _grey(frame: VideoFrame) -> Picture:
-    """(H, W) luma of a frame, full-scale ``uint16`` if it has more than 8 bits."""
+def _luma(frame: VideoFrame) -> Luma:
+    """The luma plane of a frame, in the decoder's memory if it has one."""
     layout = frame.format
-    deep = max(part.bits for part in layout.components) > 8
+    bits = max(part.bits for part in layout.components)
     if not _has_luma_plane(layout):
-        frame, shift = frame.reformat(format="gray16le" if deep else "gray"), 0
+        frame, bits, shift = frame.reformat(format="gray16le" if bits > 8 else "gray"), 16, 0
     else:
         # P010 and its like keep their bits at the top already.
         shift = 0 if layout.name.startswith("p") else 16 - layout.components[0].bits
+    deep = frame.format.components[0].bits > 8
     plane = frame.planes[0]
     rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[: frame.height]
     if not deep:
-        return rows[:, : frame.width].copy()
-    return np.left_shift(rows[:, : 2 * frame.width].view("<u2"), shift)
+        return Luma(rows[:, : frame.width], 0, 255.0)
+    return Luma(rows[:, : 2 * frame.width].view("<u2"), shift, float(0xFFFF >> shift))
+
+
+def _grey(frame: VideoFrame) -> Picture:
+    """(H, W) luma of a frame, full-scale ``uint16`` if it has more than 8 bits."""
+    return _luma(frame).picture().copy()
 
 
 def _colours() -> Callable[[VideoFrame], Picture]:

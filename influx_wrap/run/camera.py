@@ -135,6 +135,7 @@ def calibrate_camera(
     seed: int = 0,
     jobs: int | None = None,
     watch: Watch = no_watch,
+    every_frame: bool = False,
 ) -> CameraCalibration:
     """Calibrate a camera from photographs or videos of a board.
 
@@ -143,6 +144,8 @@ def calibrate_camera(
     recipe    a name (``influx``, ``paper``, ``stock``, ``batch``) or a recipe
     jobs      how much is done at once; all cores unless given
     watch     makes of a step's name who hears how far it is
+    every_frame
+              find corners in all frames of a video, not only in those that can become views
 
     Raises ``InputError`` if the pictures will not do, ``CalibrationError`` if there is no answer.
 
@@ -153,7 +156,9 @@ def calibrate_camera(
     """
     paths = [pictures] if isinstance(pictures, str | Path) else list(pictures)
     chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe
-    views = find_views([Path(path) for path in paths], board, jobs=jobs, watch=watch)
+    views = find_views(
+        [Path(path) for path in paths], board, jobs=jobs, watch=watch, every_frame=every_frame
+    )
     with watch("calibrating") as progress:
         n_jobs = jobs or os.cpu_count() or 1
         calibration = _calibrated(views, chosen, seed, n_jobs, progress)

@@ -22,7 +22,6 @@ from influx_wrap.model.words import by_reason, counted, size_text
 from influx_wrap.observe.explain import name_board, other_board
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.held_poses import Keyframes, least_corners
-from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.pictures import Detections, detect_frames
 from influx_wrap.observe.recognise import recognise, with_all_rows
 from influx_wrap.observe.sources import open_several
@@ -227,7 +226,12 @@ class CameraViews:
 
 
 def find_views(
-    paths: Sequence[Path], board: str | Target | None, *, jobs: int | None, watch: Watch
+    paths: Sequence[Path],
+    board: str | Target | None,
+    *,
+    jobs: int | None,
+    watch: Watch,
+    every_frame: bool,
 ) -> CameraViews:
     """The views in photographs, folders of them and videos at ``paths``, of one camera.
 
@@ -241,7 +245,7 @@ def find_views(
     first = 0
     for source, prefix in zip(sources, _prefixes(sources), strict=True):
         with watch(f"finding corners in {source.path.name}") as progress:
-            found = _footage(source, first, prefix, chosen.target, jobs, progress)
+            found = _footage(source, first, prefix, chosen.target, jobs, progress, every_frame)
         footage.append(found)
         first += found.n_frames
     doubt = None if chosen.is_recognised else _doubt(footage, chosen.target)
@@ -314,13 +318,15 @@ def _footage(
     target: BoardTarget,
     jobs: int | None,
     progress: Progress,
+    every_frame: bool,
 ) -> CameraFootage:
     is_stills = isinstance(source, Stills)
-    seen = detect_frames(source, target, is_stills=is_stills, jobs=jobs, progress=progress)
+    seen = detect_frames(
+        source, target,
+        is_stills=is_stills, jobs=jobs, progress=progress, every_frame=every_frame,
+    )  # fmt: skip
     try:
-        keyframes, views = choose_keyframes(
-            seen.observations, len(seen.counts), is_stills=is_stills
-        )
+        keyframes, views = seen.choose()
     except InputError as error:
         raise InputError(f"{source.path}: {error}") from None
     names = tuple(prefix + name for name in views.view_names)

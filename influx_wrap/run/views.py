@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +23,8 @@ from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
 from influx_wrap.formats.detections import (
     DetectionSummary,
+    FirstLook,
+    read_first_look,
     read_summary,
 )
 from influx_wrap.formats.files import make_folder, read_json, write_json
@@ -34,7 +37,7 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
-from influx_wrap.model.arrays import Picture
+from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.words import counted, size_text
 from influx_wrap.observe.coverage import (
@@ -81,6 +84,7 @@ class ChosenViews:
     keyframes: Keyframes
     observations: Observations
     coverage: Coverage
+    first_look: FirstLook | None
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -95,12 +99,16 @@ def choose_views(detections: Path) -> ChosenViews:
     seen = _read_all(detections, summary)
     if not summary.stills:
         seen = replace(seen, view_names=tuple(f"frame {i}" for i in seen.view_ids.tolist()))
+    first_look = None if summary.stills else read_first_look(detections, summary.n_frames)
+    looks = None if first_look is None else first_look.looks
     try:
-        keyframes, chosen = choose_keyframes(seen, summary.n_frames, is_stills=summary.stills)
+        keyframes, chosen = choose_keyframes(
+            seen, summary.n_frames, is_stills=summary.stills, looks=looks
+        )
     except InputError as error:
         raise InputError(f"{detections}: {error}") from None
     coverage = assess_coverage(chosen.uv, chosen.valid, chosen.target, chosen.image_size)
-    return ChosenViews(summary, keyframes, chosen, coverage)
+    return ChosenViews(summary, keyframes, chosen, coverage, first_look)
 
 
 def write_views(views: ChosenViews, footage: Path, out: Path, progress: Progress) -> str | None:
@@ -124,9 +132,12 @@ def show_views(views: ChosenViews, footage: Path, out: Path, progress: Progress)
     _forget(out)
     chosen, coverage = views.observations, views.coverage
     n_points = len(chosen.target.points)
-    draw_detections(views.summary.counts, chosen.view_ids, n_points, out / DETECTIONS_PNG)
+    draw_detections(_counts(views), chosen.view_ids, n_points, out / DETECTIONS_PNG)
     draw_coverage(chosen.uv, chosen.valid, chosen.image_size, coverage, out / COVERAGE_PNG)
-    problem = _contact_sheet(chosen, footage, out / CONTACT_PNG, progress)
+    if views.first_look is None:
+        problem = _contact_sheet(chosen, footage, out / CONTACT_PNG, progress)
+    else:
+        problem = _sheet_of_thumbnails(chosen, views.first_look, out / CONTACT_PNG)
     write_json(out / KEYFRAMES, _as_json(views))
     return problem
 
@@ -221,6 +232,38 @@ def _contact_sheet(
     more = ", ..." if len(missing) > NAMED else ""
     frames_text = counted(len(missing), "frame")
     return f"it lacks {frames_text} that cannot be read from {footage}: {lacking}{more}."
+
+
+def _counts(views: ChosenViews) -> IntArray:
+    """(F,) corners of all frames; of those that were only looked at, those of the frame before
+    whose corners were measured."""
+    counts = views.summary.counts
+    if views.first_look is None:
+        return counts
+    looks, frames = views.first_look.looks, np.arange(len(counts))
+    before = np.maximum.accumulate(np.where(looks.is_candidate, frames, 0))
+    return np.where((counts == 0) & looks.is_seen, counts[before], counts)
+
+
+def _sheet_of_thumbnails(chosen: Observations, first_look: FirstLook, path: Path) -> str | None:
+    """Draw the contact sheet of the small pictures that a first look kept; returns why not."""
+    frames, size = chosen.view_ids.tolist(), np.array(chosen.image_size)
+    known: dict[int, Picture] = {}
+    for frame in frames:
+        jpeg = np.frombuffer(first_look.thumbnails.get(frame, b""), np.uint8)
+        small = cv2.imdecode(jpeg, cv2.IMREAD_GRAYSCALE) if jpeg.size else None
+        if small is not None:
+            known[frame] = np.asarray(small, dtype=np.uint8)
+    corners = {}
+    for frame, uv, seen in zip(frames, chosen.uv, chosen.valid, strict=True):
+        scale = size / known[frame].shape[::-1] if frame in known else np.ones(2)
+        corners[frame] = (uv[seen] + 0.5) / scale - 0.5
+    names = dict(zip(frames, chosen.view_names, strict=True))
+    try:
+        missing = draw_contact_sheet(known.items(), corners, names, path)
+    except InputError as error:
+        return f"none, as {error}"
+    return f"it lacks {counted(len(missing), 'frame')}." if missing else None
 
 
 def _pictures(

@@ -51,8 +51,9 @@ def run(path: Path, out: Path, target: AprilGrid = GRID) -> tuple[DetectionSumma
     heard: list[int] = []
     source = open_frames(path)
     summary = detect_footage(
-        source, target, out, stills=False, jobs=1, progress=lambda done, _: heard.append(done)
-    )
+        source, target, out, stills=path.is_dir(), jobs=1,
+        progress=lambda done, _: heard.append(done),
+    )  # fmt: skip
     return summary, heard
 
 
@@ -68,7 +69,7 @@ def test_what_is_found_is_written(tmp_path: Path) -> None:
     read = read_summary(tmp_path / "out")
     assert read.footage == tmp_path / "in"
     assert (read.image_size, read.n_frames, read.n_points) == (SIZE, 3, 48)
-    assert (read.stills, read.ambiguous, read.truncated) == (False, (), None)
+    assert (read.stills, read.ambiguous, read.truncated) == (True, (), None)
     assert read.counts.tolist() == summary.counts.tolist()
     assert read.counts[1] == 0
     assert min(read.counts[0], read.counts[2]) > 40
@@ -193,10 +194,10 @@ def test_truncated_footage_is_kept_up_to_there(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_damage_without_corners_before_it(tmp_path: Path) -> None:
-    folder = write_pictures(tmp_path / "in", [EMPTY, EMPTY, PICTURES[0]])
-    (folder / "2.png").write_bytes(b"no picture")
-    with pytest.raises(TruncatedInput, match="frames 0 to 1 are readable"):
-        run(folder, tmp_path / "out")
+    clip = write_clip(tmp_path / "a.mkv", [EMPTY] * 30 + [PICTURES[0]] * 30)
+    clip.write_bytes(clip.read_bytes()[: int(0.1 * clip.stat().st_size)])
+    with pytest.raises(TruncatedInput, match=r"frames 0 to \d+ are readable"):
+        run(clip, tmp_path / "out")
 
 
 def test_deaths_and_faults_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
