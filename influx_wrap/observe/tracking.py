@@ -14,6 +14,7 @@ flow says they are.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import cv2
@@ -45,6 +46,8 @@ INLIER_PX, INLIER_FACTOR = 0.75, 3.0
 """How far from the common motion, in reduced pixels, a point may be: at least, and in medians."""
 LOOK_EVERY, SEARCH_EVERY = 2, 24
 """Frames without the board in which a reduced picture is looked at, and the detector is asked."""
+REFRESH_EVERY = 24
+"""Frames for which the same points are followed."""
 LIKE_ITS_CODE = 0.5
 READ_TAGS = 24
 
@@ -73,38 +76,36 @@ class Tracker:
         self._place: Place | None = None
         self._before: _Surroundings | None = None
         self._frame: Luma | None = None
-        self._lost = 0
+        self._lost = self._n_followed = 0
         self.is_ambiguous = False
 
     def next(self, frame: Luma) -> Place | None:
         """Where the board is in the next frame, None if it is not seen."""
-        followed = self._follow(frame)
-        place = followed if followed is not None else self._look(frame)
+        place = self._follow(frame)
+        if place is None:
+            self._before = None
+            place = self._look(frame)
+        elif self._n_followed >= REFRESH_EVERY:
+            place = self._refreshed(frame, place)
         self._place, self._frame = place, frame
         self._lost = 0 if place is not None else self._lost + 1
-        if followed is None:
-            self._before = None
         return place
 
-    def measure(self, frame: Luma) -> Detection | None:
-        """The corners in the frame that ``next`` was given last, exactly; None if it shows more
-        boards than one."""
-        found = self._measured(frame) if self._place is not None else None
+    def measure(self, frame: Luma, place: Place) -> Detection | None:
+        """The corners in one of the last frames, exactly, where ``next`` had the board in it; None
+        if the frame shows more boards than one."""
+        found = self._measured(frame, place)
         if found is None:
             found = detect_usable(self._target, frame.picture())
-        if found is None:
-            self.is_ambiguous = True
-            self._place = None
-        elif found.found.any():
-            points = np.flatnonzero(found.found)
-            step_px = self._place.step_px if self._place is not None else math.nan
-            self._start(points, found.uv[points], step_px)
+            if isinstance(self._target, AprilGrid) or found is None or not found.found.any():
+                # It is not where it was followed to.
+                self._place = None
         return found
 
-    def _measured(self, frame: Luma) -> Detection | None:
-        """Of an AprilGrid that is where it is followed to; None if it is not, or another board."""
-        grid, place = self._target, self._place
-        if not isinstance(grid, AprilGrid) or place is None or len(place.points) < MIN_CORNERS:
+    def _measured(self, frame: Luma, place: Place) -> Detection | None:
+        """Of an AprilGrid that is where it was followed to; None if it is not, or another board."""
+        grid = self._target
+        if not isinstance(grid, AprilGrid) or len(place.points) < MIN_CORNERS:
             return None
         fit = fit_map(grid.points[place.points, :2], place.uv)
         if not self._is_read(frame, grid, place, fit):
@@ -146,9 +147,19 @@ class Tracker:
             good &= off <= max(INLIER_PX, INLIER_FACTOR * float(np.median(off[good])))
         if good.sum() < max(MIN_FOLLOWED, MIN_FOLLOWED_SHARE * len(old)):
             return None
+        self._n_followed += 1
         step_px = before.scale * float(np.median(np.linalg.norm((new - old)[good], axis=1)))
         self._before = after
         return Place(self._place.points[good], after.full(new[good].astype(float)), step_px)
+
+    def _refreshed(self, frame: Luma, place: Place) -> Place:
+        """With points in place of those that were lost or have drifted, if it is found anew."""
+        self._n_followed = 0
+        with suppress(AmbiguousPicture):
+            found = self._quick_look(frame)
+            if found is not None and len(found[0]) >= len(place.points):
+                return self._start(*found, place.step_px)
+        return place
 
     def _look(self, frame: Luma) -> Place | None:
         """Without knowing where it was."""
@@ -209,6 +220,7 @@ class Tracker:
         """Go on from a fresh finding of at most ``MAX_POINTS`` points."""
         self._look_scale = self._scale_for(uv)
         self._scale = min(self._look_scale, self._most)
+        self._n_followed, self._before = 0, None
         some = np.arange(0, len(points), -(-len(points) // MAX_POINTS))
         self._place = Place(points[some], uv[some], step_px)
         return self._place

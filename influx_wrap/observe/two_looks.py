@@ -1,9 +1,10 @@
 """A video's frames, looked at twice: all of them cheaply, those that can become views exactly.
 
 The first look says where the board is in every frame and how far it has moved since the one before
-(``tracking``). Corners are measured, as exactly as in a search of every frame, only where the
-board is at rest or slow, and there in one frame of a few: rests last half a second, which is a
-dozen frames that all show the same. These are the candidates of ``keyframes``.
+(``tracking``). Corners are measured, as exactly as in a search of every frame, in one frame of
+each few in a row only, that in which the board is slowest. These are the candidates of
+``keyframes``: a pose that is held lasts half a second, which is a dozen frames that all show the
+same, and a hand that never rests is slow for some frames when it turns.
 
 Frames are looked at in stretches. What is found in a stretch depends on its frames alone, and
 where stretches begin depends on the video alone, so that the answer is the same whoever does the
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import count, islice
 
 import cv2
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.target import BoardTarget
-from influx_wrap.observe.detection import nothing_found
+from influx_wrap.observe.detection import Detection, nothing_found
 from influx_wrap.observe.detectors import detect_usable
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.journal import Found
@@ -39,12 +41,12 @@ MAP_POINTS = 40
 
 THUMBNAIL_WIDTH_PX = 320
 
-# Speeds in parts of the picture's diagonal per frame, and how often corners are then measured.
-AT_REST, SLOW = 1.5 / 1000, 1 / 250
-EVERY_AT_REST, EVERY_SLOW, EVERY_FAST = 5, 2, 4
-ANOTHER_POSE = 1 / 150
-LONG_REST, EVERY_LONG_REST = 8, 24
-"""After so many candidates of one pose they come in so many frames."""
+GROUP = 4
+"""Of so many frames in a row that show the board the slowest is a candidate."""
+SAME_POSE = 1 / 150
+"""In parts of the picture's diagonal."""
+LONG_REST, LATER_GROUPS = 8, 5
+"""After so many candidates of one pose only one group in a few has another one."""
 
 
 def divide(source: FrameSource) -> list[tuple[int, int | None]] | None:
@@ -111,26 +113,64 @@ def look_through(
     a JPEG of a candidate, empty of others.
     """
     tracker = Tracker(target, image_size)
-    pace = _Pace(math.hypot(*image_size))
-    nothing = nothing_found(len(target.points))
+    chooser = _Chooser(SAME_POSE * math.hypot(*image_size))
+    waiting: list[_Looked] = []
     for _, frame in frames:
-        place = tracker.next(frame)
-        is_candidate = place is not None and pace.is_due(place)
-        is_ambiguous, seen = tracker.is_ambiguous, nothing
-        if is_candidate:
-            measured = tracker.measure(frame)
-            is_ambiguous, seen = measured is None, measured or nothing
+        looked = _Looked(frame, tracker.next(frame), tracker.is_ambiguous)
+        if waiting and (looked.place is None or len(waiting) == GROUP):
+            yield from _measured(waiting, looked, tracker, chooser, target, every_frame)
+            waiting = []
+        waiting.append(looked)
+        if looked.place is None:
+            yield from _measured(waiting, None, tracker, chooser, target, every_frame)
+            waiting = []
+    yield from _measured(waiting, None, tracker, chooser, target, every_frame)
+
+
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """A frame, and what a first look at it says."""
+
+    frame: Luma
+    place: Place | None
+    is_ambiguous: bool
+
+    @property
+    def step_px(self) -> float:
+        return math.nan if self.place is None else self.place.step_px
+
+
+def _measured(
+    group: list[_Looked],
+    after: _Looked | None,
+    tracker: Tracker,
+    chooser: _Chooser,
+    target: BoardTarget,
+    every_frame: bool,
+) -> Iterator[Found]:
+    """What is found in the frames of a group; ``after`` it comes a frame that shows the board."""
+    chosen = None
+    if group and group[0].place is not None:
+        after_px = math.nan if after is None else after.step_px
+        chosen = chooser.candidate([one.step_px for one in group], after_px)
+    for number, looked in enumerate(group):
+        seen: Detection | None = nothing_found(len(target.points))
+        is_ambiguous = looked.is_ambiguous
+        if number == chosen and looked.place is not None:
+            seen = tracker.measure(looked.frame, looked.place)
+            is_ambiguous = seen is None
         elif every_frame:
-            measured = detect_usable(target, frame.picture())
-            is_ambiguous, seen = measured is None, measured or nothing
+            seen = detect_usable(target, looked.frame.picture())
+            is_ambiguous = seen is None
+        seen = seen or nothing_found(len(target.points))
         yield {
-            "homography": _homography(target, place),
-            "step_px": np.array(math.nan if place is None else place.step_px),
-            "is_candidate": np.array(is_candidate),
+            "homography": _homography(target, looked.place),
+            "step_px": np.array(looked.step_px),
+            "is_candidate": np.array(number == chosen),
             "uv": seen.uv,
             "confidence": seen.confidence,
             "ambiguous": np.array(is_ambiguous),
-            "thumbnail": _thumbnail(frame) if is_candidate else np.empty(0, np.uint8),
+            "thumbnail": _thumbnail(looked.frame) if number == chosen else np.empty(0, np.uint8),
         }
 
 
@@ -153,34 +193,23 @@ def _thumbnail(frame: Luma) -> NDArray[np.uint8]:
     return np.asarray(cv2.imencode(".jpg", small)[1]).ravel()
 
 
-class _Pace:
-    """When the next frame is due whose corners are measured."""
+class _Chooser:
+    """Which frame of a group is a candidate."""
 
-    def __init__(self, diagonal_px: float) -> None:
-        self._diagonal_px = diagonal_px
-        self._since = EVERY_FAST
+    def __init__(self, same_pose_px: float) -> None:
+        self._same_pose_px = same_pose_px
         self._moved_px = 0.0
-        self._n_of_pose = 0
+        self._n_groups = 0
 
-    def is_due(self, place: Place) -> bool:
-        """Whether the frame after the last one is."""
-        self._since += 1
-        # Who was not seen in the frame before is not known to be slow.
-        step_px = math.inf if math.isnan(place.step_px) else place.step_px
-        step = step_px / self._diagonal_px
-        self._moved_px += step_px
-        is_new = self._moved_px > ANOTHER_POSE * self._diagonal_px
-        if is_new:
-            self._n_of_pose = 0
-        if step > AT_REST:
-            is_like_last = self._moved_px < ANOTHER_POSE / 2 * self._diagonal_px
-            every = EVERY_FAST if is_like_last or step > SLOW else EVERY_SLOW
-        elif is_new:
-            every = 1
-        else:
-            every = EVERY_AT_REST if self._n_of_pose < LONG_REST else EVERY_LONG_REST
-        if self._since < every:
-            return False
-        self._since, self._moved_px = 0, 0.0
-        self._n_of_pose += 1
-        return True
+    def candidate(self, steps_px: list[float], after_px: float) -> int | None:
+        """The number of the slowest frame of a group in which the board moves by ``steps_px``
+        before each, and by ``after_px`` after the last. None late in a long rest."""
+        before, after = np.array(steps_px), np.array([*steps_px[1:], after_px])
+        self._moved_px += float(np.nansum(before))
+        if self._moved_px > self._same_pose_px or np.isnan(before).any():
+            self._n_groups, self._moved_px = 0, 0.0
+        self._n_groups += 1
+        if self._n_groups > LONG_REST and self._n_groups % LATER_GROUPS:
+            return None
+        speed = np.fmin(before, after)
+        return int(np.argmin(np.where(np.isnan(speed), np.inf, speed)))
