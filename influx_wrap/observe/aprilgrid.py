@@ -27,7 +27,7 @@ ENOUGH_SHARE = 0.25
 def detect(image: np.ndarray, grid: AprilGrid) -> Detection:
     """Find the corners of ``grid`` in a grey picture (H, W), 8 or 16 bit."""
     image = as_8_bit(image)
-    tags = find(image, grid)
+    tags = find_grid(image, grid)
     if tags is None:
         return nothing_found(len(grid.points))
     return measure(image, grid, *tag_corners(tags, grid))
@@ -52,7 +52,7 @@ def _board(grid: AprilGrid) -> PrintedBoard:
     )
 
 
-def find(image: np.ndarray, grid: AprilGrid) -> Tags | None:
+def find_grid(image: np.ndarray, grid: AprilGrid) -> Tags | None:
     """Tags, from as small a picture as will do; the most of them if it is never enough."""
     first = max(1, round(image.shape[1] / REDUCED_WIDTH_PX))
     smaller, larger = max(1, first // 2), 2 * first

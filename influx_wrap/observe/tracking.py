@@ -53,7 +53,7 @@ READ_TAGS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class BoardPlace:
     """Where the board is in a frame.
 
     points   (n,) some of the target's points
@@ -73,13 +73,13 @@ class Tracker:
         self._target = target
         self._most = _power_of_two(math.sqrt(2) * math.hypot(*image_size) / PIXELS_PER_SCALE)
         self._scale = self._look_scale = self._most
-        self._place: Place | None = None
+        self._place: BoardPlace | None = None
         self._before: _Surroundings | None = None
         self._frame: Luma | None = None
         self._lost = self._n_followed = 0
         self.is_ambiguous = False
 
-    def next(self, frame: Luma) -> Place | None:
+    def next(self, frame: Luma) -> BoardPlace | None:
         """Where the board is in the next frame, None if it is not seen."""
         place = self._follow(frame)
         if place is None:
@@ -91,7 +91,7 @@ class Tracker:
         self._lost = 0 if place is not None else self._lost + 1
         return place
 
-    def measure(self, frame: Luma, place: Place) -> Detection | None:
+    def measure(self, frame: Luma, place: BoardPlace) -> Detection | None:
         """The corners in one of the last frames, exactly, where ``next`` had the board in it; None
         if the frame shows more boards than one."""
         found = self._measured(frame, place)
@@ -102,7 +102,7 @@ class Tracker:
                 self._place = None
         return found
 
-    def _measured(self, frame: Luma, place: Place) -> Detection | None:
+    def _measured(self, frame: Luma, place: BoardPlace) -> Detection | None:
         """Of an AprilGrid that is where it was followed to; None if it is not, or another board."""
         grid = self._target
         if not isinstance(grid, AprilGrid) or len(place.points) < MIN_CORNERS:
@@ -118,7 +118,7 @@ class Tracker:
         enough = 2 * seen.found.sum() >= len(place.points) and gives_pose(grid, seen)
         return seen if enough else None
 
-    def _is_read(self, frame: Luma, grid: AprilGrid, place: Place, fit: BoardMap) -> bool:
+    def _is_read(self, frame: Luma, grid: AprilGrid, place: BoardPlace, fit: BoardMap) -> bool:
         """Whether the tags' codes are where a map from board to picture has them."""
         tags = np.unique(grid.tag_of_point[place.points])
         tags = tags[:: -(-len(tags) // READ_TAGS)]
@@ -128,7 +128,7 @@ class Tracker:
         alike = likeness(around.picture, around.inside(corners).reshape(-1, 4, 2), grid, tags)
         return bool(np.median(alike) > LIKE_ITS_CODE)
 
-    def _follow(self, frame: Luma) -> Place | None:
+    def _follow(self, frame: Luma) -> BoardPlace | None:
         """By the flow from the frame before."""
         if self._place is None or self._frame is None:
             return None
@@ -150,9 +150,9 @@ class Tracker:
         self._n_followed += 1
         step_px = before.scale * float(np.median(np.linalg.norm((new - old)[good], axis=1)))
         self._before = after
-        return Place(self._place.points[good], after.full(new[good].astype(float)), step_px)
+        return BoardPlace(self._place.points[good], after.full(new[good].astype(float)), step_px)
 
-    def _refreshed(self, frame: Luma, place: Place) -> Place:
+    def _refreshed(self, frame: Luma, place: BoardPlace) -> BoardPlace:
         """With points in place of those that were lost or have drifted, if it is found anew."""
         self._n_followed = 0
         with suppress(AmbiguousPicture):
@@ -161,7 +161,7 @@ class Tracker:
                 return self._start(*found, place.step_px)
         return place
 
-    def _look(self, frame: Luma) -> Place | None:
+    def _look(self, frame: Luma) -> BoardPlace | None:
         """Without knowing where it was."""
         was = self._place
         thorough = self._lost % SEARCH_EVERY == 0 and was is None
@@ -187,7 +187,7 @@ class Tracker:
         """With all that the detector can do."""
         grid = self._target
         if isinstance(grid, AprilGrid):
-            tags = aprilgrid.find(as_8_bit(frame.picture()), grid)
+            tags = aprilgrid.find_grid(as_8_bit(frame.picture()), grid)
             if tags is None:
                 return None
             points, uv = aprilgrid.tag_corners(tags, grid)
@@ -216,13 +216,13 @@ class Tracker:
         points = np.flatnonzero(detection.found)
         return (points, whole.full(detection.uv[points])) if points.size else None
 
-    def _start(self, points: IntArray, uv: FloatArray, step_px: float) -> Place:
+    def _start(self, points: IntArray, uv: FloatArray, step_px: float) -> BoardPlace:
         """Go on from a fresh finding of at most ``MAX_POINTS`` points."""
         self._look_scale = self._scale_for(uv)
         self._scale = min(self._look_scale, self._most)
         self._n_followed, self._before = 0, None
         some = np.arange(0, len(points), -(-len(points) // MAX_POINTS))
-        self._place = Place(points[some], uv[some], step_px)
+        self._place = BoardPlace(points[some], uv[some], step_px)
         return self._place
 
     def _scale_for(self, uv: FloatArray) -> int:
@@ -305,7 +305,7 @@ def _off_common_motion(
     return np.asarray(np.linalg.norm(design @ affine - new, axis=1))
 
 
-def _median_step(was: Place, points: IntArray, uv: FloatArray) -> float:
+def _median_step(was: BoardPlace, points: IntArray, uv: FloatArray) -> float:
     """How far the points that are known of both frames have moved; NaN if there are few."""
     _, before, now = np.intersect1d(was.points, points, return_indices=True)
     if len(now) < MIN_FOLLOWED:

@@ -29,7 +29,7 @@ from influx_wrap.observe.detectors import detect_usable
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.journal import Found
 from influx_wrap.observe.luma import Luma
-from influx_wrap.observe.tracking import Place, Tracker
+from influx_wrap.observe.tracking import BoardPlace, Tracker
 
 STRETCH_FRAMES = 192
 """Least length of a stretch."""
@@ -132,7 +132,7 @@ class _Looked:
     """A frame, and what a first look at it says."""
 
     frame: Luma
-    place: Place | None
+    place: BoardPlace | None
     is_ambiguous: bool
 
     @property
@@ -174,7 +174,7 @@ def _measured(
         }
 
 
-def _homography(target: BoardTarget, place: Place | None) -> FloatArray:
+def _homography(target: BoardTarget, place: BoardPlace | None) -> FloatArray:
     """(3, 3) the board's plane to pixels; NaN if it is not known."""
     fitted = None
     if place is not None:
