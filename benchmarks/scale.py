@@ -134,7 +134,7 @@ def _way_s(load: Load) -> tuple[float, float]:
 
 
 def _rest_s() -> float:
-    """Seconds of a core that a run takes to start, read results, judge the table and draw."""
+    """Seconds of a core that a run takes to start, read results, judge the table and write."""
     with TemporaryDirectory(prefix="influx-scale-") as folder:
         command = [sys.executable, "-m", "influx_wrap.cli.main", "run", "canon17"]
         command += ["--recipe", "batch", "--out", f"{folder}/run"]

@@ -166,7 +166,7 @@ MAKERS: dict[str, Callable[[], Image]] = {
 @cache
 def finished_run() -> Path:
     """README's run of all cells; of one that is there, tables, figures and pages are made anew."""
-    calib("run", "canon17", "--out", RUN)
+    calib("run", "canon17", "--figures", "--out", RUN)
     return RUN
 
 

@@ -35,11 +35,6 @@ from influx_wrap.lut.smooth.fit import FEWEST
 from influx_wrap.model.intrinsics import NAMES
 from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
-from influx_wrap.report.table_figure import (
-    draw_all_left_out,
-    draw_intrinsics,
-    draw_regions,
-)
 from influx_wrap.run.plan import proposed
 from influx_wrap.run.table import contradictions, lens_notes, table_from
 
@@ -206,6 +201,8 @@ def crossval(table_file: Path, figure: Path | None) -> None:
         judgements = judge_all(table)
     print_judgements(table, judgements)
     if figure is not None:
+        from influx_wrap.report.table_figure import draw_all_left_out  # matplotlib is slow to load
+
         with waiting.status("drawing"):
             draw_all_left_out(table, judgements, figure)
         answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
@@ -261,6 +258,9 @@ def plot(table_file: Path, figure: Path, scheme: str) -> None:
     Example:
       influx-calib lut plot canon17.json --figure figures
     """
+    # matplotlib is slow to load
+    from influx_wrap.report.table_figure import draw_intrinsics, draw_regions
+
     table = read_table(table_file)
     lookup = make_lookup(table, scheme)
     if len(table.columns) < 2:

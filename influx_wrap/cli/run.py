@@ -48,6 +48,7 @@ from influx_wrap.run.plan import plan_by_name
 @jobs_option
 @scheduler_option
 @keep_suspects_option
+@click.option("--figures", is_flag=True, help="Draw what the pages show as PNG files, too.")
 @catalogue_option
 def command(
     catalogue: Path | None,
@@ -67,6 +68,7 @@ def command(
     jobs: int,
     scheduler: str | None,
     keep_suspects: bool,
+    figures: bool,
 ) -> None:
     """Calibrate all cells of LENS, and say how good each is.
 
@@ -116,6 +118,7 @@ def command(
             scheduler=scheduler,
             catalogue=catalogue,
             keep_suspects=keep_suspects,
+            figures=figures,
             listener=listener,
         )
     answer = answers()

@@ -54,9 +54,10 @@ def parallel(
     """Every task with its result, as they are completed.
 
     A task is taken from ``tasks`` when a worker is free for it, not before: they may be
-    many, and large. ``function`` must be importable by the workers and is expected not to
-    raise. It may return an array of its task, or change it, but not keep it: the next task
-    takes its place. When the generator is closed, workers still busy are ended. For the
+    many, and large, and an iterator may have new ones after each result. ``function`` must
+    be importable by the workers and is expected not to raise. It may return an array of its
+    task, or change it, but not keep it: the next task takes its place. When the generator is
+    closed, workers still busy are ended. For the
     main thread only.
     """
     waiting = iter(tasks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 from numpy.typing import ArrayLike
@@ -97,8 +97,10 @@ def is_fitted(table: Table) -> bool:
     return table.smooth is not None and is_of(table.smooth, table)
 
 
+@lru_cache(maxsize=2)
 def smooth_lens(table: Table) -> SmoothLens:
-    """The smooth lens of a table; what its file does not know about it is found out."""
+    """The smooth lens of a table, the same one each time; what its file does not know about it is
+    found out."""
     known = table.smooth
     if known is None or not is_fitted(table):
         known = fit_smooth(table)

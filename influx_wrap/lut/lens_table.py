@@ -50,6 +50,8 @@ class LensTable(Table):
     @classmethod
     def of(cls, table: Table) -> LensTable:
         """The same table, able to answer."""
+        if isinstance(table, cls):
+            return table
         return cls(**{field.name: getattr(table, field.name) for field in fields(Table)})
 
     def query(

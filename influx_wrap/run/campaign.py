@@ -4,7 +4,8 @@ A cell is simulated if it is not a recorded one, read back like any experiment, 
 calibrated; what is on disk already and made from the same inputs is taken from there.
 Footage has become an experiment before (``recordings``), or its job says why it has not.
 The parent alone writes results, so a worker that dies leaves nothing behind, and a cell
-that fails is a record like any other: the others go on.
+that fails is a record like any other: the others go on. The parts of the run's page are made
+in between, as soon as there is a result.
 
 A worker of a cluster need not see the parent's disk: the files of an experiment travel to
 it with the job, those of a simulated one travel back.
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +30,7 @@ from influx_wrap.formats.files import make_folder, write_bytes
 from influx_wrap.model.record import CellRecord
 from influx_wrap.run.cell import CellOutcome, calibrate_cell, failed, made_from_job
 from influx_wrap.run.jobs import Job
+from influx_wrap.run.page import PageParts, PageTask, Shown, show_experiment
 from influx_wrap.run.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -46,16 +49,19 @@ def run_campaign(
     processes: int,
     report: Callable[[CellOutcome], None],
     cluster: Cluster | None = None,
+    page: PageParts | None = None,
 ) -> dict[str, dict[str, CellRecord]]:
     """Records by recipe and cell, cells in the order of ``jobs``.
 
     ``stores`` has a workspace for every recipe's name. ``report`` hears of every outcome
     as it comes, those on disk first. The work is done by ``processes`` on this machine, or
-    by the workers of ``cluster``; no answer depends on either.
+    by the workers of ``cluster``; no answer depends on either. ``page`` is given its parts,
+    if they can be made on the way; its workspace is one of ``stores``.
     """
     log.info("%d cells with %s", len(jobs), ", ".join(stores))
     records: dict[str, dict[str, CellRecord]] = {name: {} for name in stores}
-    remaining = []
+    remaining: list[Job] = []
+    resumed: list[str] = []
 
     def keep(outcome: CellOutcome) -> None:
         _log(outcome)
@@ -75,6 +81,7 @@ def run_campaign(
                 pending.append(recipe)
             else:
                 records[recipe.name][job.cell] = record
+                resumed.append(job.cell)
                 report(CellOutcome(job.cell, recipe.name, record, resumed=True))
         if pending:
             remaining.append(replace(job, recipes=tuple(pending)))
@@ -84,7 +91,7 @@ def run_campaign(
     if any(job.engine.drives_processes for job in remaining):
         work = ((job, calibrate_cell(job)) for job in remaining)
     elif cluster is None:
-        work = parallel(calibrate_cell, remaining, processes)
+        work = _here(remaining, processes, page, resumed)
     else:
         work = _afar(remaining, cluster)
     with closing(work) as finished:
@@ -96,6 +103,49 @@ def run_campaign(
     return {
         name: {job.cell: by_cell[job.cell] for job in jobs} for name, by_cell in records.items()
     }
+
+
+class _Tasks(Iterator[Job | PageTask]):
+    """Tasks in their order, behind ``urgent`` ones, which may be added at any time."""
+
+    def __init__(self, tasks: Iterable[Job | PageTask]) -> None:
+        self.urgent: deque[Job | PageTask] = deque()
+        self._others = deque(tasks)
+
+    def __next__(self) -> Job | PageTask:
+        waiting = self.urgent or self._others
+        if not waiting:
+            raise StopIteration
+        return waiting.popleft()
+
+
+def work_here(task: Job | PageTask) -> list[CellOutcome] | Shown:
+    """What a worker on this machine does."""
+    return calibrate_cell(task) if isinstance(task, Job) else show_experiment(task)
+
+
+def _here(
+    jobs: Sequence[Job], processes: int, page: PageParts | None, resumed: Sequence[str]
+) -> Work:
+    """Every job with its outcomes, worked on by processes, which make the parts of the page as
+    well: that of a job at once, so that the last job leaves no others, and those of results that
+    were there already when a worker has nothing else to do."""
+    if not jobs:
+        return
+    others = [] if page is None else [page.task(cell) for cell in resumed]
+    tasks = _Tasks([*jobs, *others])
+    with closing(parallel(work_here, tasks, processes)) as finished:
+        for task, answer in finished:
+            if isinstance(task, PageTask):
+                # The part of a worker that died is made with the page, which says so.
+                if page is not None and isinstance(answer, Shown):
+                    page.made[task] = answer
+                continue
+            assert not isinstance(answer, Shown)
+            yield task, answer
+            # The result has been written by now.
+            if page is not None:
+                tasks.urgent.append(page.task(task.cell))
 
 
 @dataclass(frozen=True)

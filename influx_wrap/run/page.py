@@ -8,9 +8,9 @@ files are gone, or are not those of the record any more, is shown without.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
@@ -61,7 +61,9 @@ class Written:
 
 
 @dataclass(frozen=True)
-class _Task:
+class PageTask:
+    """An experiment to show: where its record lies, its files, and what was made beside them."""
+
     cell: str
     record: Path
     folder: Path
@@ -70,25 +72,49 @@ class _Task:
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class Shown:
+    """An experiment's record, and what the page knows of it."""
+
     record: CellRecord
     data: Json
 
 
+@dataclass(frozen=True, eq=False)
+class PageParts:
+    """Experiments of a run that are ready for its page, made while others were calibrated."""
+
+    workspace: Workspace
+    data: Path | None
+    made: dict[PageTask, Shown] = field(default_factory=dict)
+
+    def task(self, cell: str) -> PageTask:
+        """How an experiment is shown that has a record now."""
+        failure = self.workspace.failure(cell)
+        record = failure if failure.exists() else self.workspace.result(cell)
+        return _task(self.workspace, self.data, cell, record, None)
+
+
 def write_report(
-    workspace: Workspace, data: Path | None, *, processes: int = 1, progress: Progress = no_progress
+    workspace: Workspace,
+    data: Path | None,
+    *,
+    processes: int = 1,
+    progress: Progress = no_progress,
+    made: Mapping[PageTask, Shown] | None = None,
 ) -> Written:
     """Write ``report.html`` of a run, from all experiments in its folder.
 
     ``data`` is where recorded experiments lie, each in a folder of its name; others are in
-    the run's folder. The page does not depend on ``processes``.
+    the run's folder. ``made`` are parts that are there already. The page does not depend on
+    ``processes``.
     """
     tasks = _tasks(workspace, data)
-    shown: dict[str, _Shown] = {}
-    work: Generator[tuple[_Task, _Shown | WorkerDied], None, None] = (
-        ((task, _work(task)) for task in tasks)
-        if processes == 1 or len(tasks) <= FEW
-        else parallel(_work, tasks, processes)
+    shown = {} if made is None else {task.cell: made[task] for task in tasks if task in made}
+    todo = [task for task in tasks if task.cell not in shown]
+    work: Generator[tuple[PageTask, Shown | WorkerDied], None, None] = (
+        ((task, show_experiment(task)) for task in todo)
+        if processes == 1 or len(todo) <= FEW
+        else parallel(show_experiment, todo, processes)
     )
     with closing(work) as finished:
         for task, answer in finished:
@@ -128,15 +154,21 @@ def used_residuals(
     return observations.uv[valid], (observations.uv - projected)[valid]
 
 
-def _tasks(workspace: Workspace, data: Path | None) -> list[_Task]:
+def _tasks(workspace: Workspace, data: Path | None) -> list[PageTask]:
     records, doubts = workspace.records(), contradicted_in(workspace)
-    tasks = []
-    for name in sorted(records, key=by_number):
-        beside = workspace.data(name)
-        recorded = data is not None and (data / name / EXPERIMENT).exists()
-        folder = data / name if data is not None and recorded else beside
-        tasks.append(_Task(name, records[name], folder, beside, doubts.get(name)))
-    return tasks
+    return [
+        _task(workspace, data, name, records[name], doubts.get(name))
+        for name in sorted(records, key=by_number)
+    ]
+
+
+def _task(
+    workspace: Workspace, data: Path | None, cell: str, record: Path, doubt: Suspicion | None
+) -> PageTask:
+    beside = workspace.data(cell)
+    recorded = data is not None and (data / cell / EXPERIMENT).exists()
+    folder = data / cell if data is not None and recorded else beside
+    return PageTask(cell, record, folder, beside, doubt)
 
 
 def _settings(workspace: Workspace) -> LensSettings | None:
@@ -147,12 +179,12 @@ def _settings(workspace: Workspace) -> LensSettings | None:
         return None
 
 
-def _work(task: _Task) -> _Shown:
+def show_experiment(task: PageTask) -> Shown:
     """What a worker does with an experiment."""
     return _show(task, lambda record: _seen(task, record))
 
 
-def _died(task: _Task, how: WorkerDied) -> _Shown:
+def _died(task: PageTask, how: WorkerDied) -> Shown:
     """An experiment of which only the record is known, as nobody lived to read its files."""
     reason = (
         f"The process that read the experiment's files ended (exit code {how.exitcode}): residuals "
@@ -161,11 +193,11 @@ def _died(task: _Task, how: WorkerDied) -> _Shown:
     return _show(task, lambda _: reason)
 
 
-def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
+def _show(task: PageTask, look: Callable[[CellRecord], Seen | str]) -> Shown:
     try:
         record = CellRecord.from_dict(read_result(task.record)).doubted(task.doubt)
         with threadpool_limits(limits=1):
-            shown = _Shown(record, cell_data(record, look(record), _pictures(task)))
+            shown = Shown(record, cell_data(record, look(record), _pictures(task)))
         # What the page will be made of, here, where one experiment's fault is no other's.
         json.dumps([shown.data, record.provenance], allow_nan=False)
         return shown
@@ -176,14 +208,14 @@ def _show(task: _Task, look: Callable[[CellRecord], Seen | str]) -> _Shown:
         return _unreadable(task, f"{task.record.name} is no result: {type(error).__name__} {error}")
 
 
-def _unreadable(task: _Task, reason: str) -> _Shown:
+def _unreadable(task: PageTask, reason: str) -> Shown:
     advice = "Give the same run command again: it is calibrated anew."
     failure = Failure("report", reason, advice)
     record = CellRecord(CellSetting(task.cell, None), None, failure, {})
-    return _Shown(record, cell_data(record, "The result cannot be read.", ()))
+    return Shown(record, cell_data(record, "The result cannot be read.", ()))
 
 
-def _seen(task: _Task, record: CellRecord) -> Seen | str:
+def _seen(task: PageTask, record: CellRecord) -> Seen | str:
     """The corners of an experiment, or a sentence that says why they are not known."""
     if not (task.folder / EXPERIMENT).exists():
         return "The experiment's files are not here: residuals and coverage are not known."
@@ -209,7 +241,7 @@ def _seen(task: _Task, record: CellRecord) -> Seen | str:
         return f"Residuals and coverage are not known: {reason}."
 
 
-def _pictures(task: _Task) -> list[FootagePicture]:
+def _pictures(task: PageTask) -> list[FootagePicture]:
     """What footage left in the run's folder; the contact sheet as a small picture, too."""
     there = [name for name in (*FIGURES, REVIEW_PAGE) if (task.beside / name).exists()]
     return [

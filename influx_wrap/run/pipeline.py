@@ -31,16 +31,15 @@ from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Rig
 from influx_wrap.model.record import CellRecord
+from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import select_cells
 from influx_wrap.report.explorer import write_explorer
-from influx_wrap.report.run_figure import draw_run
-from influx_wrap.report.table_figure import draw_table
 from influx_wrap.run.campaign import run_campaign
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.observe import observe_jobs, warn_of_unused
-from influx_wrap.run.page import write_report
+from influx_wrap.run.page import PageParts, write_report
 from influx_wrap.run.plan import plan_by_name, proposed
 from influx_wrap.run.table import Built, NoTable, table_from_run
 from influx_wrap.run.workspace import Workspace
@@ -57,6 +56,7 @@ class Run:
     table       the lens's lookup table; None if no experiment gave an answer
     judgements  what leaving experiments out says of the table, by scheme
     has_page    whether ``report.html`` could be written
+    has_figures whether figures were asked for
     """
 
     workspace: Workspace
@@ -66,6 +66,7 @@ class Run:
     table: LensTable | None
     judgements: tuple[Judgement, ...]
     has_page: bool
+    has_figures: bool
     seconds: float
 
     @cached_property
@@ -89,8 +90,11 @@ class Run:
         place = self.workspace
         table = () if self.table is None else (place.table, place.explorer)
         page = (place.report,) if self.has_page else ()
-        summary = place.summary_json, place.summary_csv, place.errors_figure
-        return (*summary, place.root / "cells", *table, *page)
+        figures: tuple[Path, ...] = ()
+        if self.has_figures:
+            figures = place.errors_figure, *(() if self.table is None else (place.table_figures,))
+        summary = place.summary_json, place.summary_csv, place.root / "cells"
+        return (*summary, *table, *page, *figures)
 
 
 def run_title(plan: Plan, recipe: Recipe) -> str:
@@ -113,6 +117,7 @@ def run_lens(
     scheduler: str | None = None,
     catalogue: Path | None = None,
     keep_suspects: bool = False,
+    figures: bool = False,
     listener: RunListener | None = None,
 ) -> Run:
     """Calibrate all cells of a lens, and make its summary, its page and its table.
@@ -126,6 +131,7 @@ def run_lens(
     scheduler  address of a Dask cluster that calibrates in their place
     catalogue  folder with lenses, cameras and boards of one's own
     keep_suspects  the table also has experiments that are not to be trusted
+    figures    as PNG files, too, what the pages show
 
     A cell that fails does not stop the others: its record says why. To be called from the
     main thread of a program whose ``__main__`` can be imported, as processes are started.
@@ -158,18 +164,20 @@ def run_lens(
         warn_of_unused(folder, listener)
         todo = observe_jobs(todo, plan, boards, processes, listener)
         stores = {chosen.name: workspace}
-        records = calibrate_jobs(todo, stores, processes, listener, cluster)[chosen.name]
+        parts = PageParts(workspace, folder)
+        records = calibrate_jobs(todo, stores, processes, listener, cluster, parts)[chosen.name]
         built = _build_table(workspace, plan, listener, keep_suspects)
         if built is not None:
             odd = built.contradicted
             records = {name: record.doubted(odd.get(name)) for name, record in records.items()}
         _write_summary(workspace, plan, chosen, seed, records, simulated=folder is None)
         judgements = () if built is None else _write_table(workspace, built, known, listener)
-        # Last, as it links to the page of the table.
-        has_page = _write_page(workspace, folder, processes, listener)
+        # After the page of the table, to which it links.
+        has_page = _write_page(workspace, parts, processes, listener)
+        table = None if built is None else built.table
+        _draw(workspace, plan, chosen, records, table, judgements, listener, wanted=figures)
     seconds = time.monotonic() - start
-    lens_table = None if built is None else LensTable.of(built.table)
-    return Run(workspace, plan, chosen, records, lens_table, judgements, has_page, seconds)
+    return Run(workspace, plan, chosen, records, table, judgements, has_page, figures, seconds)
 
 
 def chosen_cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
@@ -183,6 +191,7 @@ def calibrate_jobs(
     processes: int,
     listener: RunListener,
     cluster: Cluster | None,
+    page: PageParts | None = None,
 ) -> dict[str, dict[str, CellRecord]]:
     """``run_campaign``, heard by ``listener``."""
     done, resumed, total = 0, 0, sum(len(job.recipes) for job in jobs)
@@ -194,7 +203,9 @@ def calibrate_jobs(
         listener.progress("calibrating", done, total)
         listener.outcome(outcome)
 
-    records = run_campaign(jobs, stores, processes=processes, report=report, cluster=cluster)
+    records = run_campaign(
+        jobs, stores, processes=processes, report=report, cluster=cluster, page=page
+    )
     if resumed:
         listener.note(f"{resumed} results were there already.")
     return records
@@ -251,11 +262,10 @@ def _write_summary(
     }
     write_json(workspace.summary_json, summary)
     write_text(workspace.summary_csv, as_csv(rows))
-    draw_run(plan, results, run_title(plan, recipe), workspace.errors_figure)
 
 
 def _write_page(
-    workspace: Workspace, data: Path | None, processes: int, listener: RunListener
+    workspace: Workspace, parts: PageParts, processes: int, listener: RunListener
 ) -> bool:
     """Whether there is a page; that there is none must not cost the run its results."""
 
@@ -264,7 +274,7 @@ def _write_page(
 
     listener.progress("report", 0, None)
     try:
-        write_report(workspace, data, processes=processes, progress=progress)
+        write_report(workspace, parts.data, processes=processes, progress=progress, made=parts.made)
     except Exception as error:
         log.exception("no report")
         # The page of an earlier run would speak of other results.
@@ -285,7 +295,6 @@ def _build_table(
     except NoTable as error:
         workspace.table.unlink(missing_ok=True)
         workspace.explorer.unlink(missing_ok=True)
-        shutil.rmtree(workspace.table_figures, ignore_errors=True)
         listener.warn(f"no {workspace.table.name}", str(error))
         return None
 
@@ -293,7 +302,7 @@ def _build_table(
 def _write_table(
     workspace: Workspace, built: Built, known: Catalogue, listener: RunListener
 ) -> tuple[Judgement, ...]:
-    """Write the lens's table, its pictures and its page; returns what leaving one out says."""
+    """Write the lens's table and its page; returns what leaving one out says."""
     for name, reason in built.left_out.items():
         if not workspace.failure(name).exists():
             listener.warn(f"not in {workspace.table.name}", f"{name}, {reason}.")
@@ -301,9 +310,35 @@ def _write_table(
         listener.warn(workspace.table.name, note)
     for name, remark in built.remarks.items():
         listener.warn(f"in {workspace.table.name} all the same", f"{name}, {remark}.")
-    listener.progress("the lens's table, its figures and its page", 0, None)
+    listener.progress("the lens's table and its page", 0, None)
     write_table(workspace.table, built.table)
     judgements = judge_all(built.table)
-    draw_table(built.table, judgements, workspace.table_figures)
     write_explorer(workspace.explorer, built.table, judgements, proposed(built.table, known))
     return tuple(judgements)
+
+
+def _draw(
+    workspace: Workspace,
+    plan: Plan,
+    recipe: Recipe,
+    records: dict[str, CellRecord],
+    table: Table | None,
+    judgements: tuple[Judgement, ...],
+    listener: RunListener,
+    *,
+    wanted: bool,
+) -> None:
+    """Draw what the pages show, if that is ``wanted``; figures of earlier results do not stay."""
+    workspace.errors_figure.unlink(missing_ok=True)
+    shutil.rmtree(workspace.table_figures, ignore_errors=True)
+    if not wanted:
+        return
+    # matplotlib is slow to load
+    from influx_wrap.report.run_figure import draw_run
+    from influx_wrap.report.table_figure import draw_table
+
+    listener.progress("figures", 0, None)
+    results = [CellResult.of(record) for record in records.values()]
+    draw_run(plan, results, run_title(plan, recipe), workspace.errors_figure)
+    if table is not None:
+        draw_table(table, judgements, workspace.table_figures)

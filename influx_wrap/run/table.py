@@ -51,7 +51,7 @@ class Built:
     notes         what is to be said of the lens as a whole
     """
 
-    table: Table
+    table: LensTable
     left_out: dict[str, str]
     remarks: dict[str, str]
     contradicted: dict[str, Suspicion]
@@ -293,7 +293,7 @@ def _build(
     lfl_mm = np.array([row.lfl_mm for row in rows])
     fd_m = np.array([row.fd_m for row in rows])
     pitch = 1e3 * np.array(camera.sensor_mm) / np.array(camera.image_size)
-    table = Table(
+    table = LensTable(
         lens=lens,
         camera=camera.name,
         image_size=camera.image_size,

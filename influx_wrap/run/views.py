@@ -52,11 +52,6 @@ from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.held_poses import Keyframes, Reason
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.report.keyframes_figure import (
-    draw_contact_sheet,
-    draw_coverage,
-    draw_detections,
-)
 
 KEYFRAMES = "keyframes.json"
 NAMED = 10
@@ -129,6 +124,9 @@ def show_views(views: ChosenViews, footage: Path, out: Path, progress: Progress)
     ``footage`` is where the recording is now. Returns why there is no contact sheet, or
     what it lacks; None if all is well.
     """
+    # matplotlib is slow to load
+    from influx_wrap.report.keyframes_figure import draw_coverage, draw_detections
+
     _forget(out)
     chosen, coverage = views.observations, views.coverage
     n_points = len(chosen.target.points)
@@ -212,6 +210,8 @@ def _contact_sheet(
     chosen: Observations, footage: Path, path: Path, progress: Progress
 ) -> str | None:
     """Draw the contact sheet; returns why it could not be, or is not complete."""
+    from influx_wrap.report.keyframes_figure import draw_contact_sheet  # matplotlib is slow to load
+
     frames = chosen.view_ids
     corners = {
         int(frame): uv[seen]

@@ -124,7 +124,7 @@ def test_recordings(
     for module in (campaign, footage):
         monkeypatch.setattr(module, "parallel", in_this_process)
     monkeypatch.setattr(recordings, "show_views", lambda *_: None)
-    for name in ("draw_run", "draw_table", "write_explorer", "write_report"):
+    for name in ("write_explorer", "write_report"):
         monkeypatch.setattr(pipeline, name, lambda *_, **__: None)
     data, out, n = tmp_path / "data", tmp_path / "out", 155
     files = [RECORDINGS[which], *spoiled(RECORDINGS[which], n - 1, seed=len(which))]

@@ -65,9 +65,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_artefacts(finished: Path) -> None:
     workspace = Workspace(finished)
     names = {name.split("/")[0] for name in contents(finished)}
-    summaries = {"plan.json", "summary.json", "summary.csv", "errors.png"}
-    summaries |= {"report.html", "explorer.html"}
-    assert names == {"cells", "data", "lut.json", "lut"} | summaries
+    summaries = {"plan.json", "summary.json", "summary.csv", "report.html", "explorer.html"}
+    assert names == {"cells", "data", "lut.json"} | summaries
     assert set(read_table(workspace.table).names) == set(CELLS)
     for cell in CELLS:
         record = json.loads(workspace.result(cell).read_text())
@@ -81,7 +80,6 @@ def test_artefacts(finished: Path) -> None:
     assert set(summary["totals"]["rms_error_over_bound"]["board"]) == {"fx", "fy", "cx", "cy"}
     rows = list(csv.DictReader(workspace.summary_csv.read_text().splitlines()))
     assert [row["cell"] for row in rows] == list(CELLS)
-    assert workspace.errors_figure.read_bytes().startswith(b"\x89PNG")
 
 
 def test_output(finished: Path) -> None:
@@ -241,12 +239,20 @@ def test_data_without_truth_shows_sigmas(invoke: Invoke, simulated: Path, tmp_pa
     data, out = Path(shutil.copytree(simulated, tmp_path / "data")), tmp_path / "out"
     for path in data.glob("*/truth.json"):
         path.unlink()
-    result = invoke("run", "canon17", "--data", data, "--out", out, "--recipe", "batch")
+    command = ("run", "canon17", "--data", data, "--out", out, "--recipe", "batch")
+    result = invoke(*command, "--figures")
     assert result.exit_code == 0, result.output
     assert "fx px ± σ" in result.stdout
     assert "bound" not in result.stdout
     assert json.loads((out / "summary.json").read_text())["cells"][0]["error_fx_percent"] is None
-    assert (out / "errors.png").exists()
+    assert f", {out / 'errors.png'}, {out / 'lut'}" in result.stdout
+    figures = {name: data for name, data in contents(out).items() if name.endswith(".png")}
+    assert {"errors.png", "lut/regions.png"} <= set(figures)
+    assert all(data.startswith(b"\x89PNG") for data in figures.values())
+    pages = {name: data for name, data in contents(out).items() if name not in figures}
+    result = invoke(*command)
+    assert "errors.png" not in result.stdout
+    assert contents(out) == pages, "old figures would speak of other results"
 
 
 def test_exact_observations_have_no_bound(invoke: Invoke, tmp_path: Path) -> None:

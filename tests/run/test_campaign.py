@@ -1,6 +1,6 @@
 """Campaigns: what goes wrong in one cell is that cell's record, and nothing else."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from influx_wrap.run import campaign
 from influx_wrap.run.campaign import run_campaign
 from influx_wrap.run.cell import CellOutcome
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
+from influx_wrap.run.page import PageParts, PageTask, write_report
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 
@@ -37,17 +38,17 @@ def jobs(workspace: Workspace) -> list[Job]:
 
 
 def in_this_process(
-    function: Callable[[Job], list[CellOutcome]], tasks: Sequence[Job], processes: int
+    function: Callable[[Job], list[CellOutcome]], tasks: Iterable[Job], processes: int
 ) -> Iterator[tuple[Job, list[CellOutcome]]]:
     for task in tasks:
         yield task, function(task)
 
 
 def run(
-    jobs: list[Job], workspace: Workspace
+    jobs: list[Job], workspace: Workspace, page: PageParts | None = None
 ) -> tuple[dict[str, dict[str, Any]], list[CellOutcome]]:
     heard: list[CellOutcome] = []
-    records = run_campaign(jobs, {"batch": workspace}, processes=1, report=heard.append)
+    records = run_campaign(jobs, {"batch": workspace}, processes=1, report=heard.append, page=page)
     return {cell: record.as_dict() for cell, record in records["batch"].items()}, heard
 
 
@@ -75,10 +76,11 @@ def test_a_dead_worker_is_recorded(
     jobs: list[Job], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def parallel(
-        function: Callable[[Job], list[CellOutcome]], tasks: Sequence[Job], processes: int
+        function: Callable[[Job], list[CellOutcome]], tasks: Iterable[Job], processes: int
     ) -> Iterator[tuple[Job, list[CellOutcome] | WorkerDied]]:
-        yield tasks[1], function(tasks[1])
-        yield tasks[0], WorkerDied(-9)
+        first, second = tasks
+        yield second, function(second)
+        yield first, WorkerDied(-9)
 
     monkeypatch.setattr(campaign, "parallel", parallel)
     records, heard = run(jobs, workspace)
@@ -97,6 +99,33 @@ def test_a_dead_worker_is_recorded(
         ("z0f9", False),
     ]
     assert all(record["status"] == "ok" for record in records.values())
+
+
+def test_parts_of_the_page_are_made_on_the_way(
+    jobs: list[Job], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def parallel(
+        function: Callable[[object], object], tasks: Iterable[Job | PageTask], processes: int
+    ) -> Iterator[tuple[object, object]]:
+        for task in tasks:
+            order.append(f"{type(task).__name__} {task.cell}")
+            died = task.cell == "z1f9" and isinstance(task, PageTask)
+            yield task, WorkerDied(-9) if died else function(task)
+
+    monkeypatch.setattr(campaign, "parallel", parallel)
+    run(jobs[:1], workspace)
+    parts = PageParts(workspace, None)
+    run(jobs, workspace, parts)
+    assert order == ["Job z0f9", "Job z1f9", "PageTask z1f9", "PageTask z0f9"]
+    assert [task.cell for task in parts.made] == ["z0f9"]
+    done: list[int] = []
+    page = write_report(
+        workspace, None, made=parts.made, progress=lambda n, _: done.append(n)
+    ).path.read_bytes()
+    assert done == [2], "one of them was made on the way"
+    assert write_report(workspace, None).path.read_bytes() == page
 
 
 def test_recorded_cells_are_sorted_by_number(tmp_path: Path, workspace: Workspace) -> None:

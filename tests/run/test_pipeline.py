@@ -34,8 +34,7 @@ class Heard(RunListener):
         self.outcomes.append(outcome)
 
 
-def test_a_run_and_what_is_heard_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("influx_wrap.run.pipeline.draw_table", lambda *_: None)
+def test_a_run_and_what_is_heard_of_it(tmp_path: Path) -> None:
     out = tmp_path / "run"
     options: dict[str, Any] = {"out": str(out), "cells": "z0f9,z1f9", "jobs": 2}
     heard = Heard()
@@ -44,7 +43,7 @@ def test_a_run_and_what_is_heard_of_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert run.totals["ok"] == 2
     assert run.title == "canon17 on arri-alexa-mini, recipe batch"
     assert all(path.exists() for path in run.written)
-    assert heard.works == ["calibrating", "the lens's table, its figures and its page", "report"]
+    assert heard.works == ["calibrating", "the lens's table and its page", "report"]
     assert heard.last == (2, 2)
     assert {one.cell for one in heard.outcomes} == {"z0f9", "z1f9"}
     for name, record in run.records.items():

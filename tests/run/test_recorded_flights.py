@@ -46,10 +46,9 @@ def in_this_process(function, tasks, processes):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other process, and none of the figures that other tests look at."""
+    """No other process, and no table, which other tests look at."""
     monkeypatch.setattr(flash_detector, "parallel", in_this_process)
     monkeypatch.setattr(campaign, "parallel", in_this_process)
-    monkeypatch.setattr("influx_wrap.run.pipeline.draw_run", lambda *_: None)
     monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: ())
 
 

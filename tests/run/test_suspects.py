@@ -34,7 +34,7 @@ def influx(*arguments: object) -> Result:
 def quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(campaign, "parallel", in_this_process)
-        for name in ("draw_run", "draw_table", "write_explorer", "write_report"):
+        for name in ("write_explorer", "write_report"):
             patch.setattr(pipeline, name, lambda *_, **__: None)
         yield
 
@@ -235,7 +235,7 @@ def test_what_only_the_others_contradict_is_on_the_page(
 
     monkeypatch.setattr(pipeline, "calibrate_jobs", calibrate_jobs)
     monkeypatch.setattr(pipeline, "observe_jobs", lambda jobs, *_: jobs)
-    for name in ("draw_run", "draw_table", "write_explorer"):
+    for name in ("write_explorer",):
         monkeypatch.setattr(pipeline, name, lambda *_, **__: None)
     monkeypatch.setattr(pipeline, "write_report", write_report)
     data = tmp_path / "data"

@@ -8,6 +8,7 @@ metadata of another take, or a bad calibration. It is set aside, and the rest is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -47,9 +48,10 @@ class Expected:
         return np.asarray(np.abs(self.z).max(axis=1))
 
 
+@lru_cache(maxsize=2)
 @threadpool_limits.wrap(limits=1)
 def expected(lens: SmoothLens) -> Expected:
-    """Each experiment of a lens's table as the others predict it."""
+    """Each experiment of a lens's table as the others predict it; computed once for all who ask."""
     table = lens.table
     n = len(table.names)
     difference, spread = np.empty((n, 8)), np.empty((n, 8, 8))
