@@ -25,6 +25,16 @@ class InputError(ValueError):
             text = f"{text[: LONGEST - 1000]} ... {text[-500:]}"
         super().__init__(text)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """It travels between processes, whatever a subclass is made from."""
+        return _rebuilt, (type(self), self.args, vars(self))
+
+
+def _rebuilt(kind: type[InputError], args: tuple[object, ...], said: dict[str, object]) -> object:
+    error = kind.__new__(kind, *args)
+    vars(error).update(said)
+    return error
+
 
 def _printable(message: str) -> str:
     if message.isprintable():

@@ -23,8 +23,7 @@ class ConsoleListener(RunListener):
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar = progress_bar(self._console)
         self._shows_failures = shows_failures
-        self._what: str | None = None
-        self._task = TaskID(0)
+        self._works: dict[str, TaskID] = {}
 
     def __enter__(self) -> ConsoleListener:
         self._bar.start()
@@ -47,11 +46,17 @@ class ConsoleListener(RunListener):
         self._console.print(f"[yellow]{escape(subject)}:[/] {escape(text)}")
 
     def progress(self, what: str, done: int, total: int | None) -> None:
-        if what != self._what:
-            if self._what is not None:
-                self._bar.remove_task(self._task)
-            self._what, self._task = what, self._bar.add_task(what, total=total)
-        self._bar.update(self._task, completed=done, total=total)
+        if done == total:
+            self.finished(what)
+            return
+        if what not in self._works:
+            # What was done before says nothing of how fast it goes on.
+            self._works[what] = self._bar.add_task(escape(what), total=total, completed=done)
+        self._bar.update(self._works[what], completed=done, total=total)
+
+    def finished(self, what: str) -> None:
+        if what in self._works:
+            self._bar.remove_task(self._works.pop(what))
 
     def outcome(self, outcome: CellOutcome) -> None:
         failure = outcome.record.failure

@@ -15,6 +15,7 @@ from influx_wrap.cli.options import (
     as_settings,
     catalogue_option,
     cells_option,
+    every_frame_option,
     jobs_option,
     keep_suspects_option,
     lens_argument,
@@ -44,6 +45,7 @@ from influx_wrap.run.plan import plan_by_name
 @cells_option
 @recipe_options
 @engine_options
+@every_frame_option
 @seed_option
 @jobs_option
 @scheduler_option
@@ -64,6 +66,7 @@ def command(
     engine: str,
     image: str | None,
     timeout_s: float | None,
+    every_frame: bool,
     seed: int,
     jobs: int,
     scheduler: str | None,
@@ -118,6 +121,7 @@ def command(
             scheduler=scheduler,
             catalogue=catalogue,
             keep_suspects=keep_suspects,
+            every_frame=every_frame,
             figures=figures,
             listener=listener,
         )

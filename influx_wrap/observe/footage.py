@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -49,7 +49,7 @@ from influx_wrap.observe.journal import (
     use_one_thread,
 )
 from influx_wrap.observe.luma import Luma
-from influx_wrap.observe.two_looks import bounds, divide, look_through
+from influx_wrap.observe.two_looks import bounds, divide, frames_in_group, look_through
 
 JOURNAL = ".detecting"
 OF_PHOTOGRAPHS = "uv", "confidence", "ambiguous", "unusable"
@@ -78,42 +78,68 @@ def detect_footage(
 
     Raises ``InputError`` if no frame, or hardly one, tells where the target is.
     """
-    if isinstance(target, PointCloud):
-        raise InputError("a point cloud cannot be seen in footage: a board's target is needed.")
-    made_from = {
-        **detector_versions(),
-        "target": _hash(target),
-        "footage": footage_hash(source.path),
-    }
+    board = _checked(target)
     if not stills:
-        made_from["frames"] = "all" if every_frame else "candidates"
+        with open_search(source, board, folder, every_frame=every_frame) as search:
+            progress(search.n_done, source.n_frames)
+            for stretch, result in search.results(jobs):
+                search.take(stretch, result)
+                progress(search.n_done, source.n_frames)
+            return search.finish()
+    made_from = _made_from(source, board)
     finished = _finished(source, folder, stills, made_from)
     if finished is not None:
         progress(finished.n_frames, finished.n_frames)
         return finished
     make_folder(folder)
-    names = OF_PHOTOGRAPHS if stills else OF_STRETCHES
-    with Journal(folder / JOURNAL, made_from, names).opened() as journal:
-        if stills:
-            return _photographs(source, target, folder, journal, made_from, jobs, progress)
-        search = VideoSearch(source, target, folder, journal, made_from, every_frame=every_frame)
-        progress(search.n_done, source.n_frames)
-        for stretch, result in search.results(jobs):
-            search.take(stretch, result)
-            progress(search.n_done, source.n_frames)
-        return search.finish()
+    with Journal(folder / JOURNAL, made_from, OF_PHOTOGRAPHS).opened() as journal:
+        return _photographs(source, board, folder, journal, made_from, jobs, progress)
+
+
+@contextmanager
+def open_search(
+    source: FrameSource, target: Target, folder: Path, *, every_frame: bool
+) -> Iterator[VideoSearch]:
+    """The search of a video, with what an earlier one left in ``folder``, for nobody else."""
+    board = _checked(target)
+    made_from = {
+        **_made_from(source, board),
+        "frames": "all" if every_frame else "candidates",
+    }
+    finished = _finished(source, folder, stills=False, made_from=made_from)
+    if finished is not None:
+        yield VideoSearch(source, board, folder, None, made_from, finished)
+        return
+    make_folder(folder)
+    with Journal(folder / JOURNAL, made_from, OF_STRETCHES).opened() as journal:
+        yield VideoSearch(source, board, folder, journal, made_from, None)
+
+
+def _checked(target: Target) -> BoardTarget:
+    if isinstance(target, PointCloud):
+        raise InputError("a point cloud cannot be seen in footage: a board's target is needed.")
+    return target
+
+
+def _made_from(source: FrameSource, target: BoardTarget) -> dict[str, str]:
+    return {
+        **detector_versions(),
+        "target": _hash(target),
+        "footage": footage_hash(source.path),
+    }
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
     """Frames of a video in a row, and what to do with them: ``start`` to before ``stop``, or to
-    the end of the video."""
+    the end of the video. ``in_group`` as in ``look_through``."""
 
     index: int
     start: int
     stop: int | None
     source: FrameSource
     target: BoardTarget
+    in_group: int
     every_frame: bool
 
 
@@ -142,8 +168,9 @@ def look_at_stretch(stretch: Stretch) -> SeenStretch | Exception:
 def _look_at(stretch: Stretch, frames: Iterable[tuple[int, Luma]]) -> SeenStretch:
     found, damage = [], None
     looks = look_through(
-        frames, stretch.target, stretch.source.image_size, every_frame=stretch.every_frame
-    )
+        frames, stretch.target, stretch.source.image_size, stretch.in_group,
+        every_frame=stretch.every_frame,
+    )  # fmt: skip
     try:
         for one in looks:
             found.append(one)
@@ -177,15 +204,16 @@ class VideoSearch:
         source: FrameSource,
         target: BoardTarget,
         folder: Path,
-        journal: Journal,
+        journal: Journal | None,
         made_from: Mapping[str, str],
-        *,
-        every_frame: bool,
+        finished: DetectionSummary | None,
     ) -> None:
-        self._source, self._target, self._folder = source, target, folder
-        self._journal, self._made_from, self._every_frame = journal, made_from, every_frame
-        self._divided = divide(source)
-        self._frames_of = self._frames_kept()
+        self.source = source
+        self._target, self._folder, self._made_from = target, folder, made_from
+        self._kept, self._finished = journal, finished
+        self._divided = divide(source) if finished is None else None
+        self._in_group = frames_in_group(source.n_expected)
+        self._frames_of = {} if journal is None else self._frames_kept(journal)
         self._damaged: tuple[int, SeenStretch] | None = None
 
     @property
@@ -194,18 +222,30 @@ class VideoSearch:
         return self._divided is not None
 
     @property
+    def is_finished(self) -> bool:
+        """Whether the folder of detections has been written before."""
+        return self._finished is not None
+
+    @property
     def n_done(self) -> int:
         """How many frames were looked at."""
+        if self._finished is not None:
+            return self._finished.n_frames
         return sum(self._frames_of.values())
+
+    @property
+    def _journal(self) -> Journal:
+        assert self._kept is not None
+        return self._kept
 
     def stretches(self) -> Iterator[Stretch]:
         """Those that are still to be looked at, up to damage that was met meanwhile."""
-        source = self._source.for_one_core()
+        source = self.source.for_one_core()
         for index, (start, stop) in enumerate(self._divided or ()):
             if self._damaged is not None and index > self._damaged[0]:
                 return
             if index not in self._frames_of:
-                yield Stretch(index, start, stop, source, self._target, self._every_frame)
+                yield self._stretch(index, start, stop, source)
 
     def results(self, jobs: int) -> Iterator[tuple[Stretch, SeenStretch | Exception | WorkerDied]]:
         """What is found in all that are still to be looked at, by so many processes if they can
@@ -219,13 +259,15 @@ class VideoSearch:
     def in_one_go(self) -> Iterator[tuple[Stretch, SeenStretch]]:
         """All that are still to be looked at, one after the other, here; decoded by all cores."""
         frames: Iterator[tuple[int, Luma]] | None = None
+        if self._finished is not None:
+            return
         for index, (start, stop) in enumerate(bounds(self._divided)):
             if index in self._frames_of:
                 frames = None
                 continue
             if frames is None:
-                frames = self._source.lumas(start)
-            stretch = Stretch(index, start, stop, self._source, self._target, self._every_frame)
+                frames = self.source.lumas(start)
+            stretch = self._stretch(index, start, stop, self.source)
             some = frames if stop is None else islice(frames, stop - start)
             seen = _look_at(stretch, some)
             if seen.n_frames or seen.damage:
@@ -237,7 +279,7 @@ class VideoSearch:
         """What somebody found in a stretch."""
         if isinstance(result, WorkerDied):
             raise InputError(
-                f"{self._source.path}, from frame {stretch.start} on: the process that looked at "
+                f"{self.source.path}, from frame {stretch.start} on: the process that looked at "
                 f"it ended (exit code {result.exitcode}). It may have run out of memory: run the "
                 "same command again with fewer --jobs."
             )
@@ -251,8 +293,10 @@ class VideoSearch:
 
     def finish(self) -> DetectionSummary:
         """Write the folder of detections."""
+        if self._finished is not None:
+            return self._finished
         damage = None if self._damaged is None else self._damaged[1].damage
-        truncated = None if damage is None else TruncatedInput(self._source.path, *damage)
+        truncated = None if damage is None else TruncatedInput(self.source.path, *damage)
         found = [
             {name: piece[name] for name in ("homography", "step_px", "is_candidate", "ambiguous")}
             | {"counts": (piece["confidence"] > 0).sum(axis=1)}
@@ -260,7 +304,7 @@ class VideoSearch:
         ]
         joined = {name: np.concatenate([piece[name] for piece in found]) for name in found[0]}
         looks = Looks(joined["homography"], joined["step_px"], joined["is_candidate"])
-        counts, source = joined["counts"], self._source
+        counts, source = joined["counts"], self.source
         ambiguous = tuple(np.flatnonzero(joined["ambiguous"]).tolist())
         try:
             n_seen = int((looks.is_seen | (counts > 0)).sum())
@@ -288,13 +332,17 @@ class VideoSearch:
         self._journal.remove()
         return summary
 
-    def _frames_kept(self) -> dict[int, int]:
+    def _stretch(self, index: int, start: int, stop: int | None, source: FrameSource) -> Stretch:
+        every_frame = self._made_from["frames"] == "all"
+        return Stretch(index, start, stop, source, self._target, self._in_group, every_frame)
+
+    def _frames_kept(self, journal: Journal) -> dict[int, int]:
         """How many frames each stretch has that is in the journal and whole."""
         kept: dict[int, int] = {}
-        most = max(self._journal.kept, default=-1) + 1
+        most = max(journal.kept, default=-1) + 1
         for index, (start, stop) in enumerate(islice(bounds(self._divided), most)):
-            if index in self._journal.kept:
-                n_frames = len(self._journal.whole(index)["step_px"])
+            if index in journal.kept:
+                n_frames = len(journal.whole(index)["step_px"])
                 if stop is None or n_frames == stop - start:
                     kept[index] = n_frames
         return kept

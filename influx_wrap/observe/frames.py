@@ -81,6 +81,13 @@ class FrameSource(ABC):
     colour: bool = False
     unread: Mapping[str, str] = MappingProxyType({})
 
+    @property
+    def n_expected(self) -> int | None:
+        """About how many frames it has; None if it does not say."""
+        if self.n_frames is None and self.seconds and self.fps:
+            return round(self.seconds * self.fps)
+        return self.n_frames
+
     def name(self, index: int) -> str:
         """What to call a frame in a message: a file's name, or ``frame 12``."""
         return f"frame {index}"

@@ -111,7 +111,7 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     contrast = high - low
     enough = contrast > max(MIN_CONTRAST, NOISE_FACTOR * noise)
     level = np.where(enough, low + dark_share * contrast, 0)
-    light = _not_below(image, level.astype(np.uint8))
+    light = not_below(image, level.astype(np.uint8))
     # As holes in the light, dark regions that touch at a corner only are not joined.
     contours, _ = cv2.findContours(light, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     quads = []
@@ -133,7 +133,7 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     return corners[~_outlines_of_rims(corners, np.sqrt(np.abs(area)))]
 
 
-def _not_below(image: np.ndarray, level: np.ndarray) -> np.ndarray:
+def not_below(image: np.ndarray, level: np.ndarray) -> np.ndarray:
     """(H, W) 255 where a pixel is not below the level of its tile, 0 elsewhere."""
     rows, cols = (TILE_PX * side for side in level.shape)
     levels = cv2.resize(level, (cols, rows), interpolation=cv2.INTER_NEAREST)

@@ -31,7 +31,7 @@ from influx_wrap.observe.held_poses import Keyframes
 from influx_wrap.observe.journal import Found, Frames
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
-from influx_wrap.observe.two_looks import divide, look_at_all
+from influx_wrap.observe.two_looks import divide, frames_in_group, look_at_all
 
 Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
 
@@ -173,8 +173,9 @@ def _looked_through(
 ) -> Iterator[tuple[int, Detection | None]]:
     """(index, detection) of all frames of a video; what the first look says is put into
     ``looked``."""
+    in_group, size = frames_in_group(source.n_expected), source.image_size
     every = look_at_all(
-        frames.lumas(), divide(source), target, source.image_size, every_frame=every_frame
+        frames.lumas(), divide(source), target, size, in_group, every_frame=every_frame
     )
     for index, found in enumerate(every):
         looked.append(found)

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.target import AprilGrid, BoardTarget
 from influx_wrap.observe import aprilgrid
 from influx_wrap.observe.board_map import MIN_CORNERS, BoardMap, fit_map
@@ -44,6 +44,11 @@ FLOW_ENDS = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 12, 0.02)
 MIN_FOLLOWED, MIN_FOLLOWED_SHARE = 6, 0.6
 INLIER_PX, INLIER_FACTOR = 0.75, 3.0
 """How far from the common motion, in reduced pixels, a point may be: at least, and in medians."""
+ASTRAY_PX = 4.0
+"""Reduced pixels between where a board was followed to and where its corners are."""
+UNLIKE = 0.8
+"""How much the surroundings of a point may differ after it has moved, in parts of their contrast:
+where there is nothing to be followed to, as when the board is gone, that is 1 or more."""
 LOOK_EVERY, SEARCH_EVERY = 2, 24
 """Frames without the board in which a reduced picture is looked at, and the detector is asked."""
 REFRESH_EVERY = 24
@@ -102,6 +107,17 @@ class Tracker:
                 self._place = None
         return found
 
+    def settled(self, place: BoardPlace, measured: Detection) -> BoardPlace | None:
+        """Where the board is, after its corners were measured: not always where it was followed
+        to; None if it is not there at all."""
+        points = np.flatnonzero(measured.found)
+        if not points.size:
+            return None
+        uv = measured.uv[points]
+        off_px = _median_step(place, points, uv)
+        is_there = off_px <= ASTRAY_PX * self._most
+        return place if is_there else BoardPlace(points, uv, math.nan)
+
     def _measured(self, frame: Luma, place: BoardPlace) -> Detection | None:
         """Of an AprilGrid that is where it was followed to; None if it is not, or another board."""
         grid = self._target
@@ -137,8 +153,7 @@ class Tracker:
         before = self._before
         after = before.same_in(frame)
         old = before.inside(self._place.uv).astype(np.float32)
-        new, status = _flow(before.picture, after.picture, old)
-        good = status > 0
+        new, good = _flow(before.picture, after.picture, old)
         good &= after.contains(new.astype(float))
         for _ in range(2):
             if good.sum() < max(MIN_FOLLOWED, MIN_FOLLOWED_SHARE * len(old)):
@@ -287,13 +302,25 @@ def _surroundings(frame: Luma, uv: FloatArray, scale: int) -> _Surroundings:
 
 def _flow(
     before: NDArray[np.uint8], after: NDArray[np.uint8], old: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """(n, 2) where points (n, 2) of one picture are in the next, and (n,) 0 where that failed."""
-    new, status, _ = cv2.calcOpticalFlowPyrLK(
+) -> tuple[NDArray[np.float32], BoolArray]:
+    """(n, 2) where points (n, 2) of one picture are in the next, and (n,) whether they are."""
+    new, status, difference = cv2.calcOpticalFlowPyrLK(
         before, after, old, old.copy(), winSize=(FLOW_WINDOW_PX, FLOW_WINDOW_PX),
         maxLevel=FLOW_LEVELS, criteria=FLOW_ENDS,
     )  # fmt: skip
-    return np.asarray(new, dtype=np.float32), np.asarray(status, dtype=np.uint8).ravel()
+    good = np.ravel(status) > 0
+    # Of others the difference is whatever was in memory.
+    good[good] = np.ravel(difference)[good] <= UNLIKE * _contrast(before, old[good])
+    return np.asarray(new, dtype=np.float32), good
+
+
+def _contrast(picture: NDArray[np.uint8], points: NDArray[np.float32]) -> FloatArray:
+    """(n,) how far pixels around points (n, 2) are from their mean, on average."""
+    offsets = np.arange(FLOW_WINDOW_PX) - FLOW_WINDOW_PX // 2
+    cols, rows = np.rint(points).astype(np.int64).T[..., None] + offsets
+    rows, cols = rows.clip(0, picture.shape[0] - 1), cols.clip(0, picture.shape[1] - 1)
+    around = picture[rows[:, :, None], cols[:, None, :]].reshape(len(points), -1).astype(float)
+    return np.asarray(np.abs(around - around.mean(axis=1, keepdims=True)).mean(axis=1))
 
 
 def _off_common_motion(

@@ -41,8 +41,11 @@ MAP_POINTS = 40
 
 THUMBNAIL_WIDTH_PX = 320
 
-GROUP = 4
-"""Of so many frames in a row that show the board the slowest is a candidate."""
+MOST_IN_GROUP = 4
+"""Of so many frames in a row that show the board the slowest is a candidate; of fewer in a video
+that has less than"""
+GROUPS = 100
+"""times as many frames: what is waved for some seconds has no views to spare."""
 SAME_POSE = 1 / 150
 """In parts of the picture's diagonal."""
 LONG_REST, LATER_GROUPS = 8, 5
@@ -79,11 +82,18 @@ def bounds(
         yield start, start + STRETCH_FRAMES
 
 
+def frames_in_group(n_frames: int | None) -> int:
+    """Of how many frames in a row of a video with ``n_frames``, if that is known, one is a
+    candidate."""
+    return MOST_IN_GROUP if n_frames is None else min(max(n_frames // GROUPS, 1), MOST_IN_GROUP)
+
+
 def look_at_all(
     frames: Iterator[tuple[int, Luma]],
     divided: list[tuple[int, int | None]] | None,
     target: BoardTarget,
     image_size: tuple[int, int],
+    in_group: int,
     *,
     every_frame: bool,
 ) -> Iterator[Found]:
@@ -91,7 +101,7 @@ def look_at_all(
     for start, stop in bounds(divided):
         some = frames if stop is None else islice(frames, stop - start)
         n_frames = 0
-        for found in look_through(some, target, image_size, every_frame=every_frame):
+        for found in look_through(some, target, image_size, in_group, every_frame=every_frame):
             n_frames += 1
             yield found
         if stop is None or n_frames < stop - start:
@@ -102,10 +112,12 @@ def look_through(
     frames: Iterable[tuple[int, Luma]],
     target: BoardTarget,
     image_size: tuple[int, int],
+    in_group: int,
     *,
     every_frame: bool,
 ) -> Iterator[Found]:
-    """What is found in each of the ``frames`` of a stretch.
+    """What is found in each of the ``frames`` of a stretch; of ``in_group`` in a row one is a
+    candidate.
 
     ``homography`` (3, 3), ``step_px`` and ``is_candidate`` are those of ``Looks``. ``uv`` (T, 2)
     and ``confidence`` (T,) are NaN and 0 where corners were not measured; with ``every_frame`` they
@@ -117,7 +129,7 @@ def look_through(
     waiting: list[_Looked] = []
     for _, frame in frames:
         looked = _Looked(frame, tracker.next(frame), tracker.is_ambiguous)
-        if waiting and (looked.place is None or len(waiting) == GROUP):
+        if waiting and (looked.place is None or len(waiting) == in_group):
             yield from _measured(waiting, looked, tracker, chooser, target, every_frame)
             waiting = []
         waiting.append(looked)
@@ -155,17 +167,18 @@ def _measured(
         chosen = chooser.candidate([one.step_px for one in group], after_px)
     for number, looked in enumerate(group):
         seen: Detection | None = nothing_found(len(target.points))
-        is_ambiguous = looked.is_ambiguous
-        if number == chosen and looked.place is not None:
-            seen = tracker.measure(looked.frame, looked.place)
+        is_ambiguous, place = looked.is_ambiguous, looked.place
+        if number == chosen and place is not None:
+            seen = tracker.measure(looked.frame, place)
             is_ambiguous = seen is None
+            place = place if seen is None else tracker.settled(place, seen)
         elif every_frame:
             seen = detect_usable(target, looked.frame.picture())
             is_ambiguous = seen is None
         seen = seen or nothing_found(len(target.points))
         yield {
-            "homography": _homography(target, looked.place),
-            "step_px": np.array(looked.step_px),
+            "homography": _homography(target, place),
+            "step_px": np.array(math.nan if place is None else place.step_px),
             "is_candidate": np.array(number == chosen),
             "uv": seen.uv,
             "confidence": seen.confidence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -98,7 +99,7 @@ class VideoFile(FrameSource):
             yield index, _luma(frame)
 
     def _raw_frames(self, start: int) -> Iterator[tuple[int, VideoFrame]]:
-        first = self._keyframe_before(start) if start else None
+        first = self.keyframe_before(start) if start else None
         with self._opened() as (container, stream):
             progress = _Progress(self.path)
             if first is not None:
@@ -144,9 +145,9 @@ class VideoFile(FrameSource):
 
         Those that are reached from the same keyframe are read in one go.
         """
-        runs: dict[_Keyframe | None, list[int]] = {}
+        runs: dict[Keyframe | None, list[int]] = {}
         for index in sorted(indices):
-            runs.setdefault(self._keyframe_before(index), []).append(index)
+            runs.setdefault(self.keyframe_before(index), []).append(index)
         with suppress(TruncatedInput):
             for wanted in runs.values():
                 for index, picture in self.frames(wanted[0], wanted[-1] + 1):
@@ -163,11 +164,18 @@ class VideoFile(FrameSource):
             indexed = _indexed_frames(container, stream)
         keys = [i for i, entry in enumerate(indexed) if entry.is_keyframe]
         # Of one encoder all keyframes are alike, so the first after the beginning is tried alone.
-        if len(keys) < 2 or self._keyframe_before(keys[1]) is None:
+        if len(keys) < 2 or self.keyframe_before(keys[1]) is None:
             return None
         return keys
 
-    def _keyframe_before(self, start: int) -> _Keyframe | None:
+    def keyframe_after(self, stop: int) -> float:
+        """The first frame from ``stop`` on at which reading can begin, infinity for none."""
+        with self._opened() as (container, stream):
+            indexed = _indexed_frames(container, stream)
+        keys = (i for i, entry in enumerate(indexed) if entry.is_keyframe and i >= stop)
+        return next(keys, math.inf)
+
+    def keyframe_before(self, start: int) -> Keyframe | None:
         """The last frame up to ``start`` at which reading can begin; None for frame 0.
 
         An MP4 or MOV file has an index of all frames in the order of decoding. The number
@@ -194,7 +202,7 @@ class VideoFile(FrameSource):
             shown = [pts for pts, _ in times if pts is not None]
             if len(shown) < length or times[0] != (time, time - wait) or min(shown) < time:
                 return None
-            return _Keyframe(index, time)
+            return Keyframe(index, time)
 
     def _decoded(
         self,
@@ -245,7 +253,7 @@ def _indexed_frames(container: InputContainer, stream: VideoStream) -> list[Inde
 
 
 @dataclass(frozen=True)
-class _Keyframe:
+class Keyframe:
     """A frame's index, and when it is shown, in the stream's unit."""
 
     index: int

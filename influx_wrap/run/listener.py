@@ -15,8 +15,11 @@ class RunListener:
         """Something a person should know of a cell, or of a file that is not there."""
 
     def progress(self, what: str, done: int, total: int | None) -> None:
-        """How far the work called ``what`` is; a ``total`` of None is not known yet. Another
-        ``what`` means that the one before is finished."""
+        """How far the work called ``what`` is; a ``total`` of None is not known yet. Works may go
+        on side by side."""
+
+    def finished(self, what: str) -> None:
+        """The work called ``what`` is done, as it also is with as many as there are."""
 
     def outcome(self, outcome: CellOutcome) -> None:
         """What came of a cell."""

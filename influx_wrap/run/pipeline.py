@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from influx_wrap.report.explorer import write_explorer
 from influx_wrap.run.campaign import run_campaign
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.observe import observe_jobs, warn_of_unused
+from influx_wrap.run.observe import Footage, FootageWork, observe_jobs, warn_of_unused
 from influx_wrap.run.page import PageParts, write_report
 from influx_wrap.run.plan import plan_by_name, proposed
 from influx_wrap.run.table import Built, NoTable, table_from_run
@@ -117,6 +117,7 @@ def run_lens(
     scheduler: str | None = None,
     catalogue: Path | None = None,
     keep_suspects: bool = False,
+    every_frame: bool = False,
     figures: bool = False,
     listener: RunListener | None = None,
 ) -> Run:
@@ -131,6 +132,7 @@ def run_lens(
     scheduler  address of a Dask cluster that calibrates in their place
     catalogue  folder with lenses, cameras and boards of one's own
     keep_suspects  the table also has experiments that are not to be trusted
+    every_frame  find corners in all frames of videos, not only in those that can become views
     figures    as PNG files, too, what the pages show
 
     A cell that fails does not stop the others: its record says why. To be called from the
@@ -162,10 +164,12 @@ def run_lens(
     with chosen_cluster(scheduler) as cluster, workspace.open():
         workspace.claim(plan)
         warn_of_unused(folder, listener)
-        todo = observe_jobs(todo, plan, boards, processes, listener)
         stores = {chosen.name: workspace}
         parts = PageParts(workspace, folder)
-        records = calibrate_jobs(todo, stores, processes, listener, cluster, parts)[chosen.name]
+        footage = Footage(plan, boards, every_frame)
+        records = calibrate_jobs(todo, stores, processes, listener, cluster, parts, footage)[
+            chosen.name
+        ]
         built = _build_table(workspace, plan, listener, keep_suspects)
         if built is not None:
             odd = built.contradicted
@@ -192,8 +196,9 @@ def calibrate_jobs(
     listener: RunListener,
     cluster: Cluster | None,
     page: PageParts | None = None,
+    footage: Footage | None = None,
 ) -> dict[str, dict[str, CellRecord]]:
-    """``run_campaign``, heard by ``listener``."""
+    """``run_campaign``, heard by ``listener``, of experiments and of ``footage``."""
     done, resumed, total = 0, 0, sum(len(job.recipes) for job in jobs)
     listener.progress("calibrating", 0, total)
 
@@ -203,9 +208,21 @@ def calibrate_jobs(
         listener.progress("calibrating", done, total)
         listener.outcome(outcome)
 
-    records = run_campaign(
-        jobs, stores, processes=processes, report=report, cluster=cluster, page=page
-    )
+    with ExitStack() as stack:
+        work = None
+        if footage is not None:
+            recorded = [job for job in jobs if job.recording is not None]
+            if not any(job.engine.drives_processes for job in recorded):
+                work = stack.enter_context(FootageWork(recorded, footage, listener))
+            divided = set() if work is None else work.cells
+            # What cannot be divided has all processes for itself, one after the other.
+            others = [job for job in jobs if job.cell not in divided]
+            observed = {job.cell: job for job in observe_jobs(others, footage, processes, listener)}
+            jobs = [observed.get(job.cell, job) for job in jobs]
+        records = run_campaign(
+            jobs, stores,
+            processes=processes, report=report, cluster=cluster, page=page, footage=work,
+        )  # fmt: skip
     if resumed:
         listener.note(f"{resumed} results were there already.")
     return records
@@ -283,6 +300,8 @@ def _write_page(
         reason = str(error) if isinstance(error, InputError) else repr(error)
         listener.warn(f"no {workspace.report.name}", reason)
         return False
+    finally:
+        listener.finished("report")
     return True
 
 
@@ -314,6 +333,7 @@ def _write_table(
     write_table(workspace.table, built.table)
     judgements = judge_all(built.table)
     write_explorer(workspace.explorer, built.table, judgements, proposed(built.table, known))
+    listener.finished("the lens's table and its page")
     return tuple(judgements)
 
 
@@ -342,3 +362,4 @@ def _draw(
     draw_run(plan, results, run_title(plan, recipe), workspace.errors_figure)
     if table is not None:
         draw_table(table, judgements, workspace.table_figures)
+    listener.finished("figures")

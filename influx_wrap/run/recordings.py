@@ -10,7 +10,8 @@ truth goes along, with the noise of the corners as it is in this footage.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,8 @@ from influx_wrap.model.experiment import Plan, Setting
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.truth import Truth
-from influx_wrap.observe.footage import detect_footage
+from influx_wrap.observe.footage import VideoSearch, detect_footage, open_search
+from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.run.views import ShownViews, choose_views, show_views, shown_views
@@ -57,15 +59,14 @@ def observe_recording(
     jobs: int,
     progress: Progress,
     drawing: Progress,
+    every_frame: bool = False,
 ) -> Observed:
     """Make the experiment ``out`` from the recording in ``folder``, as far as need be.
 
-    ``progress`` hears of frames, ``drawing`` of those read for the contact sheet. For the main
-    thread only.
+    ``progress`` hears of frames, ``drawing`` of those read for the contact sheet; ``every_frame``
+    as in ``detect_footage``. For the main thread only.
     """
-    recording = read_recording(folder, boards, extracted_metadata(folder, out))
-    source = open_frames(recording.footage)
-    check_rig(recording, source, plan)
+    recording, source = _opened(folder, plan, boards, out)
     summary = detect_footage(
         source,
         recording.target,
@@ -73,6 +74,7 @@ def observe_recording(
         stills=recording.is_stills,
         jobs=jobs,
         progress=progress,
+        every_frame=every_frame,
     )
     setting = Setting(folder.name, recording.target_name, recording.lfl_mm, recording.fd_m)
     made_from = _made_from(recording, setting, plan, out)
@@ -93,6 +95,29 @@ def observe_recording(
     write_json(out / MADE_FROM, made_from)
     shown = ShownViews(views.coverage, views.keyframes.mode, views.keyframes.why)
     return Observed(summary, shown, sheet_problem)
+
+
+def _opened(
+    folder: Path, plan: Plan, boards: Mapping[str, Board], out: Path
+) -> tuple[Recording, FrameSource]:
+    recording = read_recording(folder, boards, extracted_metadata(folder, out))
+    source = open_frames(recording.footage)
+    check_rig(recording, source, plan)
+    return recording, source
+
+
+@contextmanager
+def search_recording(
+    folder: Path, plan: Plan, boards: Mapping[str, Board], out: Path, *, every_frame: bool
+) -> Iterator[VideoSearch | None]:
+    """The search of a recording's video, for its stretches to be shared out, before
+    ``observe_recording`` makes the experiment; None of photographs."""
+    recording, source = _opened(folder, plan, boards, out)
+    if recording.is_stills:
+        yield None
+        return
+    with open_search(source, recording.target, out / DETECTIONS, every_frame=every_frame) as search:
+        yield search
 
 
 def _truth_of_views(truth: RecordingTruth, observations: Observations) -> Truth:

@@ -1,5 +1,5 @@
-"""``detect`` interrupted at twenty moments, by Ctrl-C and worse; and workers that the kernel kills
-for their memory."""
+"""``detect`` interrupted at twenty moments, by Ctrl-C and worse, and ``run`` on recordings at ten;
+and workers that the kernel kills for their memory."""
 
 import json
 import signal
@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -17,33 +18,39 @@ from influx_wrap.observe import two_looks
 from influx_wrap.observe.footage import JOURNAL, detect_footage
 from influx_wrap.observe.sources import open_frames
 from tests.clips import GRID, picture, write_clip
+from tests.films import pictures_of_poses, write_film, write_rig
 
 N_FRAMES, N_MOMENTS = 100, 20
 SIGNALS = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
 
-# A process that has everything loaded forks one detect after the other, so that moments are those
+# A process that has everything loaded forks one command after the other, so that moments are those
 # of its work and not of Python's start.
 FORKING = """
 import json, os, shutil, signal, sys, time
 from pathlib import Path
 from influx_wrap.cli.main import main
-import influx_wrap.cli.detect, influx_wrap.observe.sources
+import influx_wrap.cli.detect, influx_wrap.cli.run, influx_wrap.observe.sources
 from influx_wrap.observe import footage
+from influx_wrap.run import campaign
 
 # Workers take longer to start than there is to do; their own deaths are another test's.
-footage.parallel = lambda function, tasks, _: ((task, function(task)) for task in tasks)
+here = lambda function, tasks, _: ((task, function(task)) for task in tasks)
+footage.parallel = campaign.parallel = here
 
-clip, target, whole, out, n, signals = json.loads(sys.argv[1])
+command, last_file, whole, out, parts, signals = json.loads(sys.argv[1])
 
-def detect(folder, moment_s=None, how=None):
+def contents(folder):
+    files = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != "run.log")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+def start(folder, moment_s=None, how=None):
     child = os.fork()
     if child == 0:
         os.setsid()
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 1), os.dup2(null, 2)
-        command = ["detect", clip, "--target", target, "--out", folder, "--jobs", "1"]
         try:
-            main(command)
+            main([*command, "--out", folder, "--jobs", "1"])
         except SystemExit as end:
             os._exit(end.code or 0)
         os._exit(9)
@@ -52,20 +59,18 @@ def detect(folder, moment_s=None, how=None):
         os.kill(child, how)
     return os.waitpid(child, 0)[1]
 
-start = time.monotonic()
-assert detect(whole) == 0
-lasts_s = time.monotonic() - start
+begun = time.monotonic()
+assert start(whole) == 0
+lasts_s = time.monotonic() - begun
 ends, finished = [], 0
-for k in range(n):
-    moment_s = lasts_s * (k + 0.5) / n
-    ends.append(detect(out, moment_s, signals[k % len(signals)]))
-    if Path(out, "detection.json").exists():
+for k, part in enumerate(parts):
+    ends.append(start(out, lasts_s * part, signals[k % len(signals)]))
+    if Path(out, last_file).exists():
         # All of it, or it would not say so.
-        for path in Path(whole).iterdir():
-            assert Path(out, path.name).read_bytes() == path.read_bytes(), (k, path)
+        assert contents(out) == contents(whole), k
         finished += 1
         shutil.rmtree(out)
-print(json.dumps([ends, finished, detect(out)]))
+print(json.dumps([ends, finished, start(out)]))
 """
 
 
@@ -79,26 +84,52 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "run.log")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_twenty_moments(clip: Path, tmp_path: Path) -> None:
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    given = [str(clip), str(clip.parent / "target.yaml"), str(whole), str(out), N_MOMENTS, SIGNALS]
+def interrupted(command: list[object], last_file: str, folder: Path, parts: list[float]) -> int:
+    """How often a command was finished although it was to be stopped after such parts of its
+    time; what it leaves is in the end that of one left alone."""
+    given = [[str(part) for part in command], last_file, str(folder / "whole"), str(folder / "out")]
     run = subprocess.run(
-        [sys.executable, "-c", FORKING, json.dumps(given)], capture_output=True, text=True,
-        check=False, timeout=300,
+        [sys.executable, "-c", FORKING, json.dumps([*given, parts, SIGNALS])],
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
     ends, finished, last = json.loads(run.stdout.splitlines()[-1])
     assert last == 0
-    assert contents(out) == contents(whole), "not the bytes of one that was left alone"
+    assert contents(folder / "out") == contents(folder / "whole"), "not the bytes of one left alone"
     stopped = [end for end in ends if end != 0]
-    assert len(stopped) > N_MOMENTS / 3, "it ended before it was interrupted"
+    assert len(stopped) > len(parts) / 3, "it ended before it was interrupted"
     allowed = {130 << 8, int(signal.SIGKILL), int(signal.SIGTERM)}
     assert set(stopped) <= allowed, f"another end than that of its signal: {ends}"
-    assert finished < N_MOMENTS
-    assert not list(out.glob(".*")), "something is left over"
+    assert not list((folder / "out").rglob(".*")), "something is left over"
+    return int(finished)
+
+
+def test_twenty_moments(clip: Path, tmp_path: Path) -> None:
+    command = ["detect", clip, "--target", clip.parent / "target.yaml"]
+    parts = [(k + 0.5) / N_MOMENTS for k in range(N_MOMENTS)]
+    assert interrupted(command, "detection.json", tmp_path, parts) < N_MOMENTS
+
+
+def test_a_run_on_recordings_at_ten_random_moments(tmp_path: Path) -> None:
+    """Two videos that are divided and one that is not, their table and its pages."""
+    rig, data = tmp_path / "rig", tmp_path / "data"
+    rig.mkdir()
+    write_rig(rig)
+    for number, cell in enumerate(("z1f1", "z2f1")):
+        write_film(data / cell, seed=number)
+    (data / "z3f1").mkdir()
+    (data / "z3f1" / "recording.yaml").write_bytes((data / "z1f1" / "recording.yaml").read_bytes())
+    frames = (one for one in pictures_of_poses(2) for _ in range(4))
+    write_clip(data / "z3f1" / "clip.mkv", frames, "ffv1")
+    command = ["--catalogue", rig, "run", "canon17", "--camera", "small", "--data", data]
+    parts = np.random.default_rng(20).uniform(0.05, 0.7, 10).tolist()
+    interrupted([*command, "--recipe", "batch"], "report.html", tmp_path, parts)
+    for cell in ("z1f1", "z2f1", "z3f1"):
+        assert (tmp_path / "out" / "cells" / cell / "result.json").exists()
 
 
 def largest_worker() -> psutil.Process | None:

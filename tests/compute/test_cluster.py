@@ -23,12 +23,17 @@ from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.truth import Noise
 from influx_wrap.plan import make_plan, select_cells
 from influx_wrap.run import campaign
+from influx_wrap.run.afar import send_stretch
 from influx_wrap.run.campaign import pack_job, run_campaign, work_on_parcel
 from influx_wrap.run.cell import CellOutcome
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
+from influx_wrap.run.listener import RunListener
+from influx_wrap.run.observe import ALL_FRAMES
+from influx_wrap.run.pipeline import calibrate_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 from tests.compute.dask_cluster import dask_cluster
+from tests.films import N_FRAMES, rig_footage, write_film, write_rig
 
 BATCH = RECIPES["batch"]
 TWELVE = ",".join(f"z{zoom}f{focus}" for zoom in range(4) for focus in (7, 8, 9))
@@ -140,6 +145,50 @@ def test_recorded_experiments_travel(
         "cells/z2f9/failure.json",
     }
     assert found["afar"] == found["local"]
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_two_workers_share_a_clip_and_one_is_killed(
+    cluster: Cluster, observer: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    is_seen: bool,
+) -> None:  # fmt: skip
+    """Workers that see the video read it there; to others, which have another one in its place,
+    or none, stretches are sent. The bytes are those of this machine alone."""
+    monkeypatch.setattr(campaign, "parallel", in_this_process)
+    data = tmp_path / "data"
+    (tmp_path / "rig").mkdir()
+    write_rig(tmp_path / "rig")
+    write_film(data / "z1f1")
+    footage, pids = rig_footage(tmp_path / "rig"), observer.run(os.getpid)
+    killed, sent = [], []
+
+    class Killing(RunListener):
+        def progress(self, what: str, done: int, total: int | None) -> None:
+            if what == ALL_FRAMES and 0 < done < N_FRAMES and not killed:
+                busy = [worker for worker, keys in observer.processing().items() if keys]
+                if busy:
+                    killed.append(pids[busy[0]])
+                    os.kill(killed[0], signal.SIGKILL)
+
+    def calibrated(name: str, listener: RunListener, chosen: Cluster | None) -> dict[str, bytes]:
+        workspace = Workspace(tmp_path / name)
+        jobs = recorded_jobs(data, "canon17", "all", [BATCH], 0, workspace)
+        calibrate_jobs(jobs, {"batch": workspace}, 1, listener, chosen, footage=footage)
+        return contents(workspace.root)
+
+    def noted(*arguments: Any, is_seen: bool) -> Any:
+        sent.append(is_seen)
+        return send_stretch(*arguments, is_seen=is_seen)
+
+    local = calibrated("local", RunListener(), None)
+    monkeypatch.setattr(campaign, "send_stretch", noted)
+    if not is_seen:
+        monkeypatch.setattr(campaign, "footage_hash", lambda path: "of another one")
+    afar = calibrated("afar", Killing(), cluster)
+    assert len(killed) == 1
+    assert "cells/z1f1/result.json" in local
+    assert afar == local
+    assert all(sent) if is_seen else not sent[-1]
 
 
 def test_a_parcel_needs_no_common_disk(tmp_path: Path) -> None:

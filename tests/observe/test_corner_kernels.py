@@ -4,7 +4,8 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import ndtr
 
-from influx_wrap.observe.corner_kernels import fit_corners, lighter_than, tile_extremes
+from influx_wrap.observe.corner_kernels import fit_corners, tile_extremes
+from influx_wrap.observe.lattice import not_below
 
 X_LINES = np.array([-3.0, 0.0, 1.0, 2.0, 3.0, 4.0])
 Y_LINES = np.array([-3.0, 0.0, 1.0, 2.0])
@@ -89,7 +90,7 @@ def test_tiles() -> None:
     np.testing.assert_array_equal(low, blocks.min(axis=(1, 3)))
     np.testing.assert_array_equal(high, blocks.max(axis=(1, 3)))
     level = np.random.default_rng(2).integers(0, 255, (5, 7), dtype=np.uint8)
-    light = lighter_than(image, level, 4)
+    light = not_below(image, level)
     dark = image[:20, :28] < np.kron(level, np.ones((4, 4), np.uint8))
     np.testing.assert_array_equal(light[:20, :28] == 0, dark)
     assert (light[20:] == 255).all()

@@ -103,7 +103,7 @@ def test_reading_begins_at_keyframes(tmp_path, gop):
     settings = {"x264-params": X264[gop]}
     path = write_video(tmp_path / "a.mp4", "libx264", "yuv420p", settings, movflags="faststart")
     source = open_frames(path)
-    begins = [source._keyframe_before(start) for start in (9, 10, 25, 39, 40)]
+    begins = [source.keyframe_before(start) for start in (9, 10, 25, 39, 40)]
     indices = [begin and begin.index for begin in begins]
     assert indices == ([None, 10, 20, 30, 30] if gop == "closed" else [None] * 5)
     whole = [picture for _, picture in source.frames()]

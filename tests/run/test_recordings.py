@@ -7,7 +7,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from influx_wrap.cli.main import main
@@ -23,15 +22,10 @@ from influx_wrap.plan import make_plan
 from influx_wrap.run import recordings
 from influx_wrap.run.recordings import Observed, observe_recording
 from influx_wrap.run.views import FIGURES, KEYFRAMES
-from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
-from tests.clips import CAMERA, GRID, SIZE, pose, write_clip
+from tests.clips import CAMERA, write_clip
+from tests.films import EMPTY, POSES, pictures_of_poses, write_rig
 
 N_HELD, N_MOVED = 4, 2
-EMPTY = np.full((SIZE[1], SIZE[0]), 120, np.uint8)
-TILTS = [(x, y, 5.0 * x) for x in (-1, 0, 1) for y in (-1, 0, 1)]
-POSES = [
-    pose((25.0 * x, 25.0 * y, z), (0.02 * y, -0.02 * x, 0.36 + 0.02 * x * y)) for x, y, z in TILTS
-]
 
 
 def in_this_process(function, tasks, processes):
@@ -48,21 +42,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalogue with a small camera and a small board."""
     folder = tmp_path_factory.mktemp("catalogue")
-    camera = {"kind": "camera", "name": "small", "sensor_width_mm": 32.0, "sensor_height_mm": 24.0}
-    camera |= {"width_px": SIZE[0], "height_px": SIZE[1]}
-    board = {"kind": "board", "name": "little", "width_mm": 300.0, "height_mm": 250.0}
-    board |= {"tag_rows": GRID.tag_rows, "tag_cols": GRID.tag_cols, "tag_spacing": 0.3}
-    board |= {"tag_size_mm": 1e3 * GRID.tag_size_m}
-    (folder / "camera.yaml").write_text(yaml.safe_dump(camera))
-    (folder / "board.yaml").write_text(yaml.safe_dump(board))
+    write_rig(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def pictures() -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    rays, options = ray_grid(CAMERA, SIZE), RenderOptions(blur_px=0.5, noise=2)
-    return [render_board(rays, GRID, *held, options, rng) for held in POSES]
+    return pictures_of_poses()
 
 
 @pytest.fixture(scope="module")
