@@ -19,7 +19,9 @@ from benchmarks import (
     evaluation,
     footage,
     kalibr_reference,
+    keyframes,
     led,
+    lens_footage,
     lenses,
     nights,
     pages,
@@ -34,12 +36,15 @@ def main() -> int:
     """Returns 0 if every limit is kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
-        "speed", "arithmetic", "render", "detection", "checkerboards", "footage", "led", "nights",
-        "annotate", "lenses", "evaluation", "kalibr", "pages", "scale", "accuracy",
+        "speed", "arithmetic", "render", "detection", "checkerboards", "keyframes", "footage",
+        "lens-footage", "led", "nights", "annotate", "lenses", "evaluation", "kalibr", "pages",
+        "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
                         help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=footage.SECONDS, metavar="S",
+                        help=f"length of the clips of footage ({footage.SECONDS:g})")  # fmt: skip
     arguments = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 140)
     if os.getloadavg()[0] > 0.5:
@@ -53,7 +58,9 @@ def main() -> int:
         "render": lambda: render.run(console),
         "detection": lambda: detection.run(console),
         "checkerboards": lambda: checkerboards.run(console),
-        "footage": lambda: footage.run(console),
+        "keyframes": lambda: keyframes.run(console),
+        "footage": lambda: footage.run(console, arguments.seconds),
+        "lens-footage": lambda: lens_footage.run(console, arguments.seconds),
         "led": lambda: led.run(console),
         "nights": lambda: nights.run(console),
         "annotate": lambda: annotate.run(console),
