@@ -10,7 +10,7 @@ import click
 import numpy as np
 from rich.markup import escape
 
-from influx_wrap.cli.options import PATH, every_frame_option, jobs_option
+from influx_wrap.cli.options import PATH, decoder_option, every_frame_option, jobs_option
 from influx_wrap.cli.progress import RESUME, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
@@ -36,9 +36,16 @@ NAMED = 10
     "frames of a video, of which keyframes chooses.",
 )
 @every_frame_option
+@decoder_option
 @jobs_option
 def command(
-    footage: Path, target: Path, out: Path, stills: bool | None, every_frame: bool, jobs: int
+    footage: Path,
+    target: Path,
+    out: Path,
+    stills: bool | None,
+    every_frame: bool,
+    decoder: str,
+    jobs: int,
 ) -> None:
     """Find the corners of a board in a video or folder of pictures.
 
@@ -57,7 +64,7 @@ def command(
       influx-calib detect clip.mov --target target.yaml --out detections
     """
     board = read_target(target)
-    source = open_frames(footage)
+    source = open_frames(footage, decoder=decoder)
     if stills is None:
         stills = footage.is_dir()
     elif stills and not footage.is_dir():

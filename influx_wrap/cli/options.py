@@ -150,6 +150,16 @@ every_frame_option = click.option(
 )
 
 
+decoder_option = click.option(
+    "--decoder",
+    metavar="auto|software|NAME",
+    default="software",
+    show_default=True,
+    help="What decodes videos: hardware by FFmpeg's name for it (cuda, qsv, vaapi, videotoolbox), "
+    "any that is there, or none.",
+)
+
+
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",

@@ -15,6 +15,7 @@ from influx_wrap.cli.options import (
     as_settings,
     catalogue_option,
     cells_option,
+    decoder_option,
     every_frame_option,
     jobs_option,
     keep_suspects_option,
@@ -46,6 +47,7 @@ from influx_wrap.run.plan import plan_by_name
 @recipe_options
 @engine_options
 @every_frame_option
+@decoder_option
 @seed_option
 @jobs_option
 @scheduler_option
@@ -67,6 +69,7 @@ def command(
     image: str | None,
     timeout_s: float | None,
     every_frame: bool,
+    decoder: str,
     seed: int,
     jobs: int,
     scheduler: str | None,
@@ -122,6 +125,7 @@ def command(
             catalogue=catalogue,
             keep_suspects=keep_suspects,
             every_frame=every_frame,
+            decoder=decoder,
             figures=figures,
             listener=listener,
         )

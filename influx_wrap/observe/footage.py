@@ -126,6 +126,7 @@ def _made_from(source: FrameSource, target: BoardTarget) -> dict[str, str]:
         **detector_versions(),
         "target": _hash(target),
         "footage": footage_hash(source.path),
+        **({} if source.decoder is None else {"decoder": source.decoder}),
     }
 
 

@@ -69,6 +69,7 @@ class FrameSource(ABC):
     n_frames    number of frames the recording claims to have; None if it does not say
     fps         frames per second; None if it does not say
     seconds     its length, if it says how long it is and not how many frames it has
+    decoder     the hardware that decodes it; None for none
     colour      True if pictures are (H, W, 3) ``uint8``, OpenCV's order; else (H, W), grey
     unread      files beside the frames that look like pictures, and why they are not among them
     """
@@ -78,6 +79,7 @@ class FrameSource(ABC):
     n_frames: int | None
     fps: float | None = None
     seconds: float | None = None
+    decoder: str | None = None
     colour: bool = False
     unread: Mapping[str, str] = MappingProxyType({})
 

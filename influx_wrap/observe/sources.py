@@ -12,7 +12,7 @@ from influx_wrap.model.words import by_reason
 from influx_wrap.observe.arriraw import ARRI, Arriraw, is_arriraw
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.stills import Stills
-from influx_wrap.observe.video import VideoFile
+from influx_wrap.observe.video import SOFTWARE, VideoFile
 
 _HEIC = "HEIC is not read here, convert to JPEG (with heif-convert, or where the camera exports)"
 _RAW = "raw files are not read here, develop them to TIFF without correction of the lens"
@@ -24,8 +24,9 @@ OTHER_PICTURES = {
 }
 
 
-def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
-    """The frames of a video file, a folder of pictures, or an ARRIRAW file or folder.
+def open_frames(path: Path, *, colour: bool = False, decoder: str = SOFTWARE) -> FrameSource:
+    """The frames of a video file, a folder of pictures, or an ARRIRAW file or folder; a video's by
+    a ``decoder``: software, hardware by FFmpeg's name for it, or auto.
 
     Raises ``GreyInput`` if ``colour`` is wanted and there is none.
     """
@@ -34,7 +35,7 @@ def open_frames(path: Path, *, colour: bool = False) -> FrameSource:
     with reading(path):
         path.open("rb").close()
     try:
-        return VideoFile(path, colour)
+        return VideoFile(path, colour, decoder)
     except InputError:
         if not is_arriraw(path):
             raise

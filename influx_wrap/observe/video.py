@@ -25,19 +25,22 @@ from influx_wrap.observe.luma import Luma
 
 if TYPE_CHECKING:
     from av import Packet, VideoFormat, VideoFrame
+    from av.codec.hwaccel import HWAccel
     from av.container import InputContainer
     from av.index import IndexEntry
     from av.video.stream import VideoStream
 
 HD_ROWS = 720
+AUTO, SOFTWARE = "auto", "software"
+"""Decoders: hardware if there is any that knows the codec, and none."""
 UNCOUNTED_STEP = 24
 """Every how many frames a sample is taken of a video that does not say how many it has."""
 
 
 class VideoFile(FrameSource):
-    """Whatever FFmpeg decodes."""
+    """Whatever FFmpeg decodes, in software or by hardware, ``decoder`` being its name for it."""
 
-    def __init__(self, path: Path, colour: bool) -> None:
+    def __init__(self, path: Path, colour: bool, decoder: str = SOFTWARE) -> None:
         self.path = path
         self.colour = colour
         self._threads = 0
@@ -58,6 +61,27 @@ class VideoFile(FrameSource):
             # belong to; FFmpeg gets over that if it need not be strict.
             self._is_strict = False
             self._check_beginning()
+        if decoder != SOFTWARE:
+            self._settle_decoder(decoder)
+
+    def _settle_decoder(self, wanted: str) -> None:
+        """Take the hardware that decodes the first frame."""
+        from av.codec.hwaccel import hwdevices_available
+
+        known = hwdevices_available()
+        for name in known if wanted == AUTO else [wanted]:
+            self.decoder = name
+            # FFmpeg says what it lacks in many ways, from which nobody learns more.
+            with suppress(InputError, RuntimeError, OSError):
+                self._check_beginning()
+                return
+        self.decoder = None
+        if wanted != AUTO:
+            raise InputError(
+                f"{self.path} cannot be decoded by {wanted}: this machine has no such hardware, or "
+                f"it does not know the codec. FFmpeg here could use {', '.join(known) or 'none'}; "
+                f"--decoder {AUTO} takes what is there, {SOFTWARE} always works."
+            )
 
     def _check_beginning(self) -> None:
         try:
@@ -69,7 +93,9 @@ class VideoFile(FrameSource):
     def _opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
         av = _import_av(self.path)
         try:
-            container = av.open(str(self.path), metadata_errors="replace")
+            container = av.open(
+                str(self.path), metadata_errors="replace", hwaccel=_accelerator(self.decoder)
+            )
         except (av.FFmpegError, ValueError) as error:
             raise InputError(
                 f"{self.path} is not a video FFmpeg can read, or is damaged at its beginning "
@@ -243,6 +269,14 @@ class VideoFile(FrameSource):
             return
         except av.FFmpegError as error:
             raise progress.stopped(f"FFmpeg reports {_complaint(error)}") from None
+
+
+def _accelerator(decoder: str | None) -> HWAccel | None:
+    if decoder is None:
+        return None
+    from av.codec.hwaccel import HWAccel
+
+    return HWAccel(device_type=decoder, allow_software_fallback=False)
 
 
 def _indexed_frames(container: InputContainer, stream: VideoStream) -> list[IndexEntry]:

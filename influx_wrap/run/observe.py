@@ -25,6 +25,7 @@ from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.words import by_reason
 from influx_wrap.observe.footage import SeenStretch, Stretch, VideoSearch, look_at_stretch
+from influx_wrap.observe.video import SOFTWARE
 from influx_wrap.run.jobs import Job, unused_footage
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.recordings import Observed, observe_recording, search_recording
@@ -39,11 +40,13 @@ ALL_FRAMES = "frames of all recordings"
 @dataclass(frozen=True)
 class Footage:
     """What footage is turned into experiments with: of a ``plan``, with ``boards`` by name;
-    ``every_frame`` is searched for corners, or those that can become views."""
+    ``every_frame`` is searched for corners, or those that can become views; ``decoder`` is that of
+    videos."""
 
     plan: Plan
     boards: Mapping[str, Board]
     every_frame: bool = False
+    decoder: str = SOFTWARE
 
 
 def observe_jobs(
@@ -90,6 +93,7 @@ def work_on_footage(task: FootageTask) -> FootageAnswer:
         return observe_recording(
             task.recording, footage.plan, footage.boards, task.folder,
             jobs=1, progress=no_progress, drawing=no_progress, every_frame=footage.every_frame,
+            decoder=footage.decoder,
         )  # fmt: skip
     except Exception as error:
         return error
@@ -137,7 +141,7 @@ class FootageWork:
         with ExitStack() as stack:
             searching = search_recording(
                 job.recording, footage.plan, footage.boards, job.folder,
-                every_frame=footage.every_frame,
+                every_frame=footage.every_frame, decoder=footage.decoder,
             )  # fmt: skip
             # What is wrong with a recording is said when it is its turn.
             try:
@@ -249,6 +253,7 @@ def _observe(job: Job, footage: Footage, processes: int, listener: RunListener) 
             observed = observe_recording(
                 job.recording, plan, footage.boards, job.folder,
                 jobs=processes, progress=read, drawing=drawing, every_frame=footage.every_frame,
+                decoder=footage.decoder,
             )  # fmt: skip
             texts = _warnings(observed)
     except Exception as error:

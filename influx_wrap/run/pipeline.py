@@ -33,6 +33,7 @@ from influx_wrap.model.hardware import Rig
 from influx_wrap.model.record import CellRecord
 from influx_wrap.model.table import Table
 from influx_wrap.model.truth import Noise
+from influx_wrap.observe.video import SOFTWARE
 from influx_wrap.plan import select_cells
 from influx_wrap.report.explorer import write_explorer
 from influx_wrap.run.campaign import run_campaign
@@ -118,6 +119,7 @@ def run_lens(
     catalogue: Path | None = None,
     keep_suspects: bool = False,
     every_frame: bool = False,
+    decoder: str = SOFTWARE,
     figures: bool = False,
     listener: RunListener | None = None,
 ) -> Run:
@@ -133,6 +135,7 @@ def run_lens(
     catalogue  folder with lenses, cameras and boards of one's own
     keep_suspects  the table also has experiments that are not to be trusted
     every_frame  find corners in all frames of videos, not only in those that can become views
+    decoder    what decodes videos: software, hardware by FFmpeg's name for it, or auto
     figures    as PNG files, too, what the pages show
 
     A cell that fails does not stop the others: its record says why. To be called from the
@@ -166,7 +169,7 @@ def run_lens(
         warn_of_unused(folder, listener)
         stores = {chosen.name: workspace}
         parts = PageParts(workspace, folder)
-        footage = Footage(plan, boards, every_frame)
+        footage = Footage(plan, boards, every_frame, decoder)
         records = calibrate_jobs(todo, stores, processes, listener, cluster, parts, footage)[
             chosen.name
         ]

@@ -30,6 +30,7 @@ from influx_wrap.observe.footage import VideoSearch, detect_footage, open_search
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.recorded import check_rig, extracted_metadata
 from influx_wrap.observe.sources import open_frames
+from influx_wrap.observe.video import SOFTWARE
 from influx_wrap.run.views import ShownViews, choose_views, show_views, shown_views
 
 log = logging.getLogger(__name__)
@@ -60,13 +61,14 @@ def observe_recording(
     progress: Progress,
     drawing: Progress,
     every_frame: bool = False,
+    decoder: str = SOFTWARE,
 ) -> Observed:
     """Make the experiment ``out`` from the recording in ``folder``, as far as need be.
 
     ``progress`` hears of frames, ``drawing`` of those read for the contact sheet; ``every_frame``
-    as in ``detect_footage``. For the main thread only.
+    as in ``detect_footage``, ``decoder`` as in ``open_frames``. For the main thread only.
     """
-    recording, source = _opened(folder, plan, boards, out)
+    recording, source = _opened(folder, plan, boards, out, decoder)
     summary = detect_footage(
         source,
         recording.target,
@@ -98,21 +100,27 @@ def observe_recording(
 
 
 def _opened(
-    folder: Path, plan: Plan, boards: Mapping[str, Board], out: Path
+    folder: Path, plan: Plan, boards: Mapping[str, Board], out: Path, decoder: str
 ) -> tuple[Recording, FrameSource]:
     recording = read_recording(folder, boards, extracted_metadata(folder, out))
-    source = open_frames(recording.footage)
+    source = open_frames(recording.footage, decoder=decoder)
     check_rig(recording, source, plan)
     return recording, source
 
 
 @contextmanager
 def search_recording(
-    folder: Path, plan: Plan, boards: Mapping[str, Board], out: Path, *, every_frame: bool
+    folder: Path,
+    plan: Plan,
+    boards: Mapping[str, Board],
+    out: Path,
+    *,
+    every_frame: bool,
+    decoder: str,
 ) -> Iterator[VideoSearch | None]:
     """The search of a recording's video, for its stretches to be shared out, before
     ``observe_recording`` makes the experiment; None of photographs."""
-    recording, source = _opened(folder, plan, boards, out)
+    recording, source = _opened(folder, plan, boards, out, decoder)
     if recording.is_stills:
         yield None
         return

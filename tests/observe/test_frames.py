@@ -6,6 +6,7 @@ import sys
 import cv2
 import numpy as np
 import pytest
+from av.codec.hwaccel import hwdevices_available
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.arri import read_art_metadata
@@ -384,3 +385,21 @@ def test_single_frames(tmp_path, name):
     for index, picture in read:
         np.testing.assert_array_equal(picture, frames[index])
     assert list(source.at([])) == list(source.at([N + 5])) == []
+
+
+def test_decoders(tmp_path, monkeypatch):
+    """Hardware, where there is any, gives the same pictures; where there is none, it is said."""
+    settings = {"x264-params": X264["closed"]}
+    path = write_video(tmp_path / "a.mp4", "libx264", "yuv420p", settings)
+    whole = [picture for _, picture in open_frames(path).frames()]
+    source = open_frames(path, decoder="auto")
+    assert source.decoder in (None, *hwdevices_available())
+    np.testing.assert_array_equal([picture for _, picture in source.frames()], whole)
+    np.testing.assert_array_equal([p for _, p in source.for_one_core().frames(12)], whole[12:])
+    monkeypatch.setattr("av.codec.hwaccel.hwdevices_available", lambda: ["nonsense"])
+    nothing = open_frames(path, decoder="auto")
+    assert nothing.decoder is None
+    np.testing.assert_array_equal([picture for _, picture in nothing.frames()], whole)
+    with pytest.raises(InputError, match=r"cannot be decoded by nothing: .*use nonsense;"):
+        open_frames(path, decoder="nothing")
+    assert open_frames(path, decoder="software").decoder is None
