@@ -119,7 +119,7 @@ def _problem(reach: Reach, camera: Camera, asked: list[Candidate]) -> DesignProb
     displaced = np.tile([-outputs.corner_px * scale[0], scale[1]], (len(places), 1))
     hyper, processes = usual_hyper(), []
     for offset in OFFSETS:
-        x = Places(reach.lfl_mm, reach.nearest_m, offset).both(*settings.T)
+        x = Places(reach.lfl_mm, reach.nearest_m, offset).all(*settings.T)
         joint = np.zeros((2, len(x), 2, len(x)))
         for i, own in enumerate(prior_pair(KERNEL, hyper, x, x)):
             joint[i, :, i] = own

@@ -28,7 +28,7 @@ from influx_wrap.model.table import ROUNDING, Table
 FEWEST = 4
 """Experiments that a smooth lens needs."""
 OFFSETS = (0.0, 0.2, 0.4, 0.6)
-WIDENING = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 2.0, 1.5, 1.5])
+WIDENING = np.array([1.5, 1.5, 1.75, 1.75, 1.5, 2.0, 1.75, 1.75])
 _LEAST_WEIGHT = 0.1
 _LEAST_ROUGH = 0.4
 _NONE = np.log(1e-6)
@@ -117,7 +117,7 @@ def _check(table: Table, values: FloatArray) -> None:
 def find_members(table: Table) -> tuple[Member, ...]:
     """The members of a table's smooth lens."""
     measured = Measured.of(table)
-    places = [Places.of(table, offset).both(table.lfl_mm, table.fd_m) for offset in OFFSETS]
+    places = [Places.of(table, offset).all(table.lfl_mm, table.fd_m) for offset in OFFSETS]
     focal = np.empty((len(KERNELS), len(OFFSETS), N_HYPER))
     costs = np.empty((len(KERNELS), len(OFFSETS)))
     near: list[FloatArray | None] = [None] * N_OUTPUTS

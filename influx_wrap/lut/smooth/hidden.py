@@ -36,7 +36,7 @@ def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
     """(n,) largest |z| of each experiment that stands out, hyper-parameters found without it;
     zero for the others."""
     best = max(members, key=lambda member: member.weight)
-    x = Places.of(table, best.offset).both(table.lfl_mm, table.fd_m)
+    x = Places.of(table, best.offset).all(table.lfl_mm, table.fd_m)
     measured = Measured.of(table)
     scores = np.zeros(len(table.names))
     for j in range(N_OUTPUTS):

@@ -63,7 +63,7 @@ def expected(lens: SmoothLens) -> Expected:
     if len(aside):
         lfl_mm, fd_m = table.lfl_mm[aside], table.fd_m[aside]
         parts = [
-            predict_measured(posterior, posterior.coordinates.both(lfl_mm, fd_m))
+            predict_measured(posterior, posterior.coordinates.all(lfl_mm, fd_m))
             for posterior in lens.posteriors
         ]
         mean, own = mixed(weights, *map(np.array, zip(*parts, strict=True)))
