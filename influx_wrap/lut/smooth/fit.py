@@ -28,7 +28,7 @@ from influx_wrap.model.table import ROUNDING, Table
 FEWEST = 4
 """Experiments that a smooth lens needs."""
 OFFSETS = (0.0, 0.2, 0.4, 0.6)
-WIDENING = np.array([1.5, 1.5, 1.75, 1.75, 1.5, 2.0, 1.75, 1.75])
+WIDENING = 1.5
 _LEAST_WEIGHT = 0.1
 _LEAST_ROUGH = 0.4
 _NONE = np.log(1e-6)
@@ -156,5 +156,5 @@ def _widened(found: list[FloatArray | None]) -> FloatArray:
     for j, one in enumerate(found):
         # Pixels have one shape.
         hyper[j] = _NONE if one is None else one
-    hyper[:, :3] += np.log(WIDENING)[:, None]
+    hyper[:, :3] += np.log(WIDENING)
     return hyper

@@ -44,7 +44,7 @@ def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
             continue
         evidence = measured.of_output(best.kernel, x, j)
         for row in _standing_out(evidence, best.hyper[j]).tolist():
-            scores[row] = max(scores[row], _score_without(evidence, row, float(WIDENING[j])))
+            scores[row] = max(scores[row], _score_without(evidence, row))
     return scores
 
 
@@ -56,7 +56,7 @@ def _standing_out(evidence: OutputData, hyper: FloatArray) -> IntArray:
     return order[z[order] > _STANDS_OUT]
 
 
-def _score_without(evidence: OutputData, row: int, widening: float) -> float:
+def _score_without(evidence: OutputData, row: int) -> float:
     """|z| of an experiment, hyper-parameters found without it and their amplitudes widened."""
     others = np.arange(len(evidence.values)) != row
     rest = replace(
@@ -66,7 +66,7 @@ def _score_without(evidence: OutputData, row: int, widening: float) -> float:
         variance=evidence.variance[others],
     )
     hyper, _ = find(rest)
-    hyper[:3] += np.log(widening)
+    hyper[:3] += np.log(WIDENING)
     own = evidence.places[[row]]
     between = _between(evidence.kernel, hyper, own, rest.places)[0]
     factor = cho_factor(_total(rest, hyper), lower=True)
