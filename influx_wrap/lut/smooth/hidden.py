@@ -39,7 +39,7 @@ def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
     """(n,) largest |z| of each experiment that stands out, hyper-parameters found without it;
     zero for the others."""
     best = max(members, key=lambda member: member.weight)
-    corners = _corners(table)
+    beyond = far_out(table)
     x = Places.of(table, best.offset).all(table.lfl_mm, table.fd_m)
     measured = Measured.of(table)
     scores = np.zeros(len(table.names))
@@ -48,12 +48,12 @@ def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
             continue
         evidence = measured.of_output(best.kernel, x, j)
         for row in _standing_out(evidence, best.hyper[j]).tolist():
-            if not corners[row]:
+            if not beyond[row]:
                 scores[row] = max(scores[row], _score_without(evidence, row))
     return scores
 
 
-def _corners(table: Table) -> BoolArray:
+def far_out(table: Table) -> BoolArray:
     """(n,) which experiments are far outside of what the others surround: what they find there, the
     others cannot contradict."""
     points = np.column_stack([np.log(table.lfl_mm), 1 / table.fd_m])
