@@ -34,7 +34,7 @@ KERNEL = "matern"
 """The more cautious one."""
 USUAL = {
     FOCAL: (0.02, 0.75, 0.55, 0.97, 0.75, 1.1, 1.3, 2e-4),
-    RADIAL: (2.5, 0.7, 0.3, 0.8, 1.0, 0.75, 1.2, 2e-4),
+    RADIAL: (0.6, 0.6, 0.4, 1.0, 1.0, 0.9, 1.2, 2e-4),
 }
 """Hyper-parameters s0, s1, s2, l0, l1, l2, l3, s3 of ``lut.smooth.prior`` of the two outputs."""
 

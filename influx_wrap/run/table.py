@@ -334,7 +334,8 @@ def _singular_note(table: Table) -> list[str]:
         f"the covariances of {counted(len(names), 'experiment')} ({shown}) are singular: they say "
         "that some combination of intrinsics is known exactly, as do covariances from fewer "
         "repetitions than intrinsics, or of intrinsics that were not estimated. The scheme "
-        "smooth takes their variances only, and for a variance of zero what is usual of boards and drones."
+        "smooth takes their variances only, and for a variance of zero what is usual of boards and "
+        "drones."
     ]
 
 
