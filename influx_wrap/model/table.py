@@ -125,7 +125,7 @@ class Table:
     @cached_property
     def fingerprint(self) -> str:
         """Of all that answers are made from, and of the way a smooth lens is made of them."""
-        digest = hashlib.sha256(repr((2, self.names, self.image_size, self.pixel_um)).encode())
+        digest = hashlib.sha256(repr((3, self.names, self.image_size, self.pixel_um)).encode())
         for values in (self.lfl_mm, self.fd_m, self.values, self.covariance):
             digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
         return digest.hexdigest()[:32]

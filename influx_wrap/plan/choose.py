@@ -34,7 +34,7 @@ KERNEL = "matern"
 """The more cautious one."""
 USUAL = {
     FOCAL: (0.02, 0.75, 0.55, 0.97, 0.75, 1.1, 1.3, 2e-4),
-    RADIAL: (2.5, 0.7, 0.3, 0.8, 1.0, 0.75, 1.2, 2e-4),
+    RADIAL: (0.6, 0.6, 0.4, 1.0, 1.0, 0.9, 1.2, 2e-4),
 }
 """Hyper-parameters s0, s1, s2, l0, l1, l2, l3, s3 of ``lut.smooth.prior`` of the two outputs."""
 
@@ -119,7 +119,7 @@ def _problem(reach: Reach, camera: Camera, asked: list[Candidate]) -> DesignProb
     displaced = np.tile([-outputs.corner_px * scale[0], scale[1]], (len(places), 1))
     hyper, processes = usual_hyper(), []
     for offset in OFFSETS:
-        x = Places(reach.lfl_mm, reach.nearest_m, offset).both(*settings.T)
+        x = Places(reach.lfl_mm, reach.nearest_m, offset).all(*settings.T)
         joint = np.zeros((2, len(x), 2, len(x)))
         for i, own in enumerate(prior_pair(KERNEL, hyper, x, x)):
             joint[i, :, i] = own

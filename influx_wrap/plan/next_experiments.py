@@ -147,7 +147,7 @@ def _problem(
 
 def _joint(posterior: Posterior, settings: FloatArray) -> FloatArray:
     """(2, k, 2, k) covariance of the two outputs between settings (k, 2)."""
-    x = posterior.coordinates.both(*settings.T)
+    x = posterior.coordinates.all(*settings.T)
     k, n = len(x), len(posterior.x)
     joint = np.zeros((2, k, 2, k))
     right = np.zeros((N_OUTPUTS, n, 2, k))

@@ -21,7 +21,7 @@ from influx_wrap.formats.results import Stored, read_stored
 from influx_wrap.lut.consistency import odd_focal_lengths
 from influx_wrap.lut.lens_model import smooth_lens
 from influx_wrap.lut.lens_table import LensTable
-from influx_wrap.lut.smooth.fit import FEWEST
+from influx_wrap.lut.smooth.fit import FEWEST, Measured
 from influx_wrap.lut.smooth.left_out import ODD, expected, fit_smooth, rough_between
 from influx_wrap.model.arrays import FloatArray, IntArray
 from influx_wrap.model.experiment import place_of
@@ -39,6 +39,7 @@ EDITED_RESULT = (
     "its result was changed after it was written: the checksum is another. Make it anew with the "
     "same run command, or take it as it is with --keep-suspects"
 )
+_MOST_NAMED = 5
 INSIST = "Mend it; or insist with trust: true in its recording.yaml, or with --keep-suspects"
 
 
@@ -320,6 +321,25 @@ def _build(
 
 def lens_notes(table: Table) -> list[str]:
     """What is to be said of a lens as a whole, a sentence each."""
+    return [*_singular_note(table), *_rough_note(table)]
+
+
+def _singular_note(table: Table) -> list[str]:
+    singular = Measured.of(table).is_singular
+    if not singular.any():
+        return []
+    names = [table.names[row] for row in np.flatnonzero(singular)]
+    shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    return [
+        f"the covariances of {counted(len(names), 'experiment')} ({shown}) are singular: they say "
+        "that some combination of intrinsics is known exactly, as do covariances from fewer "
+        "repetitions than intrinsics, or of intrinsics that were not estimated. The scheme "
+        "smooth takes their variances only, and for a variance of zero what is usual of boards and "
+        "drones."
+    ]
+
+
+def _rough_note(table: Table) -> list[str]:
     rough = rough_between(smooth_lens(table))
     if rough is None:
         return []

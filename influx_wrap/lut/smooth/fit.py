@@ -21,14 +21,14 @@ from influx_wrap.lut.smooth.hyper import USUAL, OutputData, find
 from influx_wrap.lut.smooth.outputs import ASPECT, FOCAL, N_OUTPUTS, Outputs
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.prior import KERNELS, N_HYPER, ROUGH
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.smooth_fit import Member
 from influx_wrap.model.table import ROUNDING, Table
 
 FEWEST = 4
 """Experiments that a smooth lens needs."""
 OFFSETS = (0.0, 0.2, 0.4, 0.6)
-WIDENING = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 2.0, 1.5, 1.5])
+WIDENING = 1.5
 _LEAST_WEIGHT = 0.1
 _LEAST_ROUGH = 0.4
 _NONE = np.log(1e-6)
@@ -45,6 +45,10 @@ _FARTHEST_BOARD = 16.0
 """In units of the nearest focus."""
 _LONG = 6.0
 """Focal length of ``_BOARD_SIGMA``, in units of the picture's half diagonal."""
+_SINGULAR = 1e-6
+"""Least eigenvalue of the correlations of a covariance that is believed; boards have 1e-4."""
+_LEAST_SIGMA = 1e-3
+"""In units of a board's, below which an output was kept, not measured."""
 _OTHERS = [j for j in range(N_OUTPUTS) if j not in (FOCAL, ASPECT)]
 
 
@@ -55,38 +59,63 @@ class Measured:
     values  (n, 8)
     noise   (n, 8, 8) their covariance
     is_noise_known  whether the table has covariances
+    is_singular     (n,) whose covariance claims that something is known exactly
     """
 
     outputs: Outputs
     values: FloatArray
     noise: FloatArray
     is_noise_known: bool
+    is_singular: BoolArray
 
     @classmethod
     def of(cls, table: Table) -> Measured:
         """That of a table; an experiment without a covariance is as uncertain as the others of its
-        kind at their worst, and if none has one as usual; the scatter tells if it is more."""
+        kind at their worst, and if none has one as usual; the scatter tells if it is more.
+
+        A singular covariance says that a combination of intrinsics is known exactly, as does one of
+        fewer repetitions than intrinsics. Its variances are believed, its correlations are not;
+        nor is a variance of zero.
+        """
         outputs = Outputs.of(table)
         values = outputs.outputs(table.values, table.lfl_mm)
         _check(table, values)
         is_known = np.isfinite(table.covariance).all(axis=(1, 2))
-        noise = np.eye(N_OUTPUTS) * _usual_variance(table, outputs)[:, None]
+        usual = _usual_variance(table, outputs)
+        noise = np.eye(N_OUTPUTS) * usual[:, None]
         noise[is_known] = outputs.covariance(
             table.values[is_known], table.lfl_mm[is_known], table.covariance[is_known]
         )
+        is_singular = is_known.copy()
+        is_singular[is_known] = _is_singular(noise[is_known])
+        variance = np.einsum("nii->ni", noise)
+        variance[is_singular] = np.where(variance < _LEAST_SIGMA**2 * usual, usual, variance)[
+            is_singular
+        ]
+        noise[is_singular] = np.eye(N_OUTPUTS) * variance[is_singular][:, None]
         for kind in (table.is_drone, ~table.is_drone):
             if (kind & is_known).any():
-                worst = np.einsum("nii->ni", noise[kind & is_known]).max(axis=0)
+                worst = variance[kind & is_known].max(axis=0)
                 noise[kind & ~is_known] = np.diag(worst)
         # A covariance may be singular, or below zero by its own rounding.
         noise[:, _OWN, _OWN] *= 1 + ROUNDING
-        return cls(outputs, values, noise, bool(is_known.any()))
+        return cls(outputs, values, noise, bool(is_known.any()), is_singular)
 
     def of_output(self, kernel: str, x: FloatArray, j: int) -> OutputData:
         """What they say about output ``j`` at their places (n, 2)."""
         return OutputData(
             kernel, x, self.values[:, j], self.noise[:, j, j], USUAL[j], self.is_noise_known
         )
+
+
+def _is_singular(noise: FloatArray) -> BoolArray:
+    """(n,) which covariances (n, 8, 8) of outputs are; pixels may have been kept square."""
+    free = np.delete(np.delete(noise, ASPECT, axis=1), ASPECT, axis=2)
+    sigma = np.sqrt(np.einsum("nii->ni", free))
+    has_zero = (sigma <= 0).any(axis=1)
+    sigma[has_zero] = 1.0
+    least = np.linalg.eigvalsh(free / sigma[:, :, None] / sigma[:, None, :]).min(axis=1)
+    return np.asarray(has_zero | (least < _SINGULAR))
 
 
 def _usual_variance(table: Table, outputs: Outputs) -> FloatArray:
@@ -117,7 +146,7 @@ def _check(table: Table, values: FloatArray) -> None:
 def find_members(table: Table) -> tuple[Member, ...]:
     """The members of a table's smooth lens."""
     measured = Measured.of(table)
-    places = [Places.of(table, offset).both(table.lfl_mm, table.fd_m) for offset in OFFSETS]
+    places = [Places.of(table, offset).all(table.lfl_mm, table.fd_m) for offset in OFFSETS]
     focal = np.empty((len(KERNELS), len(OFFSETS), N_HYPER))
     costs = np.empty((len(KERNELS), len(OFFSETS)))
     near: list[FloatArray | None] = [None] * N_OUTPUTS
@@ -156,5 +185,5 @@ def _widened(found: list[FloatArray | None]) -> FloatArray:
     for j, one in enumerate(found):
         # Pixels have one shape.
         hyper[j] = _NONE if one is None else one
-    hyper[:, :3] += np.log(WIDENING)[:, None]
+    hyper[:, :3] += np.log(WIDENING)
     return hyper

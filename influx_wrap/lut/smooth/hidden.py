@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from influx_wrap.lut.smooth.fit import WIDENING, Measured
+from influx_wrap.lut.smooth.hull import make_hull
 from influx_wrap.lut.smooth.hyper import OutputData, find
 from influx_wrap.lut.smooth.outputs import ASPECT, N_OUTPUTS
 from influx_wrap.lut.smooth.places import Places
@@ -24,19 +25,22 @@ from influx_wrap.lut.smooth.prior import (
     covariance,
     variance,
 )
-from influx_wrap.model.arrays import FloatArray, IntArray
+from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.smooth_fit import Member
 from influx_wrap.model.table import Table
 
 _CANDIDATES = 3
 _STANDS_OUT = 1.5
+_FAR_OUT = 0.05
+"""Of what the others extend over."""
 
 
 def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
     """(n,) largest |z| of each experiment that stands out, hyper-parameters found without it;
     zero for the others."""
     best = max(members, key=lambda member: member.weight)
-    x = Places.of(table, best.offset).both(table.lfl_mm, table.fd_m)
+    beyond = far_out(table)
+    x = Places.of(table, best.offset).all(table.lfl_mm, table.fd_m)
     measured = Measured.of(table)
     scores = np.zeros(len(table.names))
     for j in range(N_OUTPUTS):
@@ -44,8 +48,18 @@ def hidden_scores(table: Table, members: tuple[Member, ...]) -> FloatArray:
             continue
         evidence = measured.of_output(best.kernel, x, j)
         for row in _standing_out(evidence, best.hyper[j]).tolist():
-            scores[row] = max(scores[row], _score_without(evidence, row, float(WIDENING[j])))
+            if not beyond[row]:
+                scores[row] = max(scores[row], _score_without(evidence, row))
     return scores
+
+
+def far_out(table: Table) -> BoolArray:
+    """(n,) which experiments are far outside of what the others surround: what they find there, the
+    others cannot contradict."""
+    points = np.column_stack([np.log(table.lfl_mm), 1 / table.fd_m])
+    rows = range(len(points))
+    away = [make_hull(np.delete(points, k, axis=0)).away(points[[k]])[0] for k in rows]
+    return np.array(away) > _FAR_OUT
 
 
 def _standing_out(evidence: OutputData, hyper: FloatArray) -> IntArray:
@@ -56,7 +70,7 @@ def _standing_out(evidence: OutputData, hyper: FloatArray) -> IntArray:
     return order[z[order] > _STANDS_OUT]
 
 
-def _score_without(evidence: OutputData, row: int, widening: float) -> float:
+def _score_without(evidence: OutputData, row: int) -> float:
     """|z| of an experiment, hyper-parameters found without it and their amplitudes widened."""
     others = np.arange(len(evidence.values)) != row
     rest = replace(
@@ -66,7 +80,7 @@ def _score_without(evidence: OutputData, row: int, widening: float) -> float:
         variance=evidence.variance[others],
     )
     hyper, _ = find(rest)
-    hyper[:3] += np.log(widening)
+    hyper[:3] += np.log(WIDENING)
     own = evidence.places[[row]]
     between = _between(evidence.kernel, hyper, own, rest.places)[0]
     factor = cho_factor(_total(rest, hyper), lower=True)

@@ -28,8 +28,13 @@ class Hull:
     def holds(self, places: FloatArray) -> BoolArray:
         """(q,) which places (q, 2) are within; NaN is not."""
         with np.errstate(invalid="ignore"):
-            away = (places - self.low) / self.scale @ self.sides[:, :2].T + self.sides[:, 2]
-            return np.asarray((away <= 0).all(axis=1))
+            return self.away(places) <= 0
+
+    def away(self, places: FloatArray) -> FloatArray:
+        """(q,) how far beyond the farthest of the sides places (q, 2) are, in units of the points'
+        extent; negative within."""
+        scaled = (places - self.low) / self.scale
+        return np.asarray((scaled @ self.sides[:, :2].T + self.sides[:, 2]).max(axis=1))
 
 
 def make_hull(points: FloatArray) -> Hull:

@@ -63,7 +63,7 @@ def expected(lens: SmoothLens) -> Expected:
     if len(aside):
         lfl_mm, fd_m = table.lfl_mm[aside], table.fd_m[aside]
         parts = [
-            predict_measured(posterior, posterior.coordinates.both(lfl_mm, fd_m))
+            predict_measured(posterior, posterior.coordinates.all(lfl_mm, fd_m))
             for posterior in lens.posteriors
         ]
         mean, own = mixed(weights, *map(np.array, zip(*parts, strict=True)))
@@ -110,18 +110,26 @@ def fit_smooth(table: Table) -> SmoothFit:
     """The smooth lens of a table, without the experiments that contradict the others."""
     check_size(table)
     rows = np.arange(len(table.names))
-    most = int(_MOST_SET_ASIDE * len(rows))
-    while True:
+    fewest = max(len(rows) - int(_MOST_SET_ASIDE * len(rows)), FEWEST + 2)
+    members = find_members(table)
+    while len(rows) > fewest:
         kept = table.rows(rows)
-        found = SmoothFit(find_members(kept), table.fingerprint)
-        if len(table.names) - len(rows) >= most or len(rows) <= FEWEST + 2:
+        worst = expected(SmoothLens(kept, SmoothFit(members, table.fingerprint))).worst
+        if worst.max() > ODD:
+            rows = np.delete(rows, int(np.argmax(worst)))
+            members = find_members(table.rows(rows))
+            continue
+        hidden = hidden_scores(kept, members)
+        row = int(np.argmax(hidden))
+        if hidden[row] <= ODD_HIDDEN:
             break
-        worst = expected(SmoothLens(kept, found)).worst / ODD
-        if worst.max() <= 1:
-            worst = hidden_scores(kept, found.members) / ODD_HIDDEN
-        if worst.max() <= 1:
+        others = np.delete(rows, row)
+        without = find_members(table.rows(others))
+        # A lens may bend at an end of its range, as one Gaussian process alone would not have it.
+        fit = SmoothFit(without, table.fingerprint, (kept.names[row],))
+        if expected(SmoothLens(kept, fit)).worst[row] <= ODD:
             break
-        rows = np.delete(rows, int(np.argmax(worst)))
-    names = set(kept.names)
+        rows, members = others, without
+    names = {table.names[row] for row in rows.tolist()}
     aside = tuple(name for name in table.names if name not in names)
-    return SmoothFit(found.members, table.fingerprint, aside)
+    return SmoothFit(members, table.fingerprint, aside)

@@ -65,7 +65,7 @@ class SmoothLens:
         table, result = self.table.rows(self.kept), []
         for member in self.fit.members:
             places = Places.of(table, member.offset)
-            x = places.both(table.lfl_mm, table.fd_m)
+            x = places.all(table.lfl_mm, table.fd_m)
             args = member.hyper, x, self.measured.values, self.measured.noise
             with threadpool_limits(limits=1):
                 result.append(condition(member.kernel, places, *args))
@@ -143,7 +143,7 @@ class SmoothLens:
     def _mean(self, lfl_mm: FloatArray, fd_m: FloatArray) -> FloatArray:
         if len(lfl_mm) > _MANY:
             return self.grid.mean_at(lfl_mm, fd_m)
-        parts = [one.mean(one.coordinates.both(lfl_mm, fd_m)) for one in self.posteriors]
+        parts = [one.mean(one.coordinates.all(lfl_mm, fd_m)) for one in self.posteriors]
         return np.asarray(np.einsum("m,mqi->qi", self._weights, np.array(parts)))
 
     @cached_property

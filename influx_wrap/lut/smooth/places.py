@@ -2,6 +2,7 @@
 
     u = ln LFL, from 0 at the table's shortest to 1 at its longest (or twice the shortest)
     v = (N - a) / (FD - a), with N the table's nearest focus distance: 1 there, 0 at infinity
+    w = (shortest / LFL)^2, in which, by third-order theory, distortion at the corner is linear
 
 The offset a moves the origin of distances from the sensor towards the front of the lens, where
 1 / distance is what focusing is linear in; which one fits, the data say.
@@ -52,9 +53,14 @@ class Places:
         return np.asarray((1 - self.offset) / (fd_m / self.nearest_m - self.offset))
 
     def moved(self, x: FloatArray, offset: float) -> FloatArray:
-        """Places (n, 2) of these coordinates in those with another offset."""
+        """Places (n, 3) in the coordinates with another offset, of u and v (n, 2) in these."""
         v = (1 - offset) * x[:, 1] / (1 - self.offset + (self.offset - offset) * x[:, 1])
-        return np.column_stack([x[:, 0], v])
+        return np.column_stack([x[:, 0], v, np.exp(-2 * self.width * x[:, 0])])
+
+    def all(self, lfl_mm: FloatArray, fd_m: FloatArray) -> FloatArray:
+        """(n, 3) u, v and w."""
+        w = (self.lfl_mm[0] / lfl_mm) ** 2
+        return np.stack([self.u(lfl_mm), self.v(fd_m), w], axis=-1)
 
     def both(self, lfl_mm: FloatArray, fd_m: FloatArray) -> FloatArray:
         """(n, 2) u and v."""

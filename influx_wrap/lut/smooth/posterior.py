@@ -20,7 +20,7 @@ from influx_wrap.lut.smooth.prior import (
 from influx_wrap.model.arrays import FloatArray
 
 _JITTER = 1e-8
-_ASPECT_VARIANCE = np.array([100.0, 1e-4, 1e-4, 1e-4, 1e-4])
+_ASPECT_VARIANCE = np.array([100.0, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4])
 """Pixels have one shape, whatever the lens does."""
 
 

@@ -1,6 +1,6 @@
 """What is known of a lens before it is measured: the prior of one output over (u, v).
 
-    b . (1, u - 1/2, v, (u - 1/2) v, v^2)       wide priors
+    b . (1, u - 1/2, v, (u - 1/2) v, v^2, w)    wide priors
     + s0^2 M(du / l0)                           what zoom does at infinity
     + s1^2 v v' M(du / l1)                      how focus changes it, to first order
     + s2^2 v v' M(du / l2) M(dv / l3)           the rest
@@ -23,7 +23,7 @@ KERNELS = (*SMOOTH_KERNELS, ROUGH)
 N_HYPER = 8
 ALONE = 7
 """Which hyper-parameter is ln s3."""
-LINEAR_VARIANCE = np.array([100.0, 25.0, 25.0, 25.0, 9.0])
+LINEAR_VARIANCE = np.array([100.0, 25.0, 25.0, 25.0, 9.0, 25.0])
 """Of the coefficients b, in outputs of which one is much."""
 
 
@@ -43,9 +43,9 @@ def correlation(kernel: str, distance: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def basis(x: FloatArray) -> FloatArray:
-    """(n, 5) terms of the linear part at places (n, 2)."""
+    """(n, 6) terms of the linear part at places (n, 3)."""
     u, v = x[:, 0] - 0.5, x[:, 1]
-    return np.stack([np.ones_like(u), u, v, u * v, v**2], axis=-1)
+    return np.stack([np.ones_like(u), u, v, u * v, v**2, x[:, 2]], axis=-1)
 
 
 def covariance(kernel: str, hyper: FloatArray, x: FloatArray, other: FloatArray) -> FloatArray:

@@ -13,10 +13,12 @@ from influx_wrap.formats.lut import read_table, write_table
 from influx_wrap.lut.lens_model import make_lens_model, smooth_lens
 from influx_wrap.lut.lens_table import LensTable
 from influx_wrap.lut.lookup import Status
+from influx_wrap.lut.smooth.hidden import far_out
 from influx_wrap.lut.smooth.left_out import expected, fit_smooth, rough_between
 from influx_wrap.lut.smooth.lens import SmoothLens
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.table import Table
+from influx_wrap.run.table import lens_notes
 from tests.lut.smooth.measured import SIGMA, settings, table_at, true_values
 
 
@@ -191,6 +193,47 @@ def test_without_covariances_drones_count_as_drones() -> None:
     z = np.abs(answers.intrinsics - true_values(lfl, fd)) / lens.sigma(answers, lfl, fd)
     assert (z < 2).mean() > 0.85
     assert z.max() < 6
+
+
+def test_a_singular_covariance_is_not_believed(table: Table) -> None:
+    """That of five repetitions says that three combinations of intrinsics are known exactly."""
+    rng = np.random.default_rng(4)
+    few = np.array(
+        [np.cov(rng.multivariate_normal(np.zeros(8), one, 5).T) for one in table.covariance]
+    )
+    singular = replace(table, covariance=few, smooth=None)
+    lens = smooth_lens(singular)
+    assert lens.measured.is_singular.all()
+    assert len(lens_notes(singular)) == 1
+    assert "20 experiments (e0, e1, e2, e3, e4, ...) are singular" in lens_notes(singular)[0]
+    lfl, fd = _asked()
+    answers = lens.query(lfl, fd)
+    z = np.abs(answers.intrinsics - true_values(lfl, fd)) / lens.sigma(answers, lfl, fd)
+    assert z.max() < 6
+    assert (z < 2).mean() > 0.85
+
+
+def test_a_variance_of_zero_is_taken_as_usual(table: Table) -> None:
+    covariance = table.covariance.copy()
+    covariance[3] = 0
+    lens = smooth_lens(replace(table, covariance=covariance))
+    assert np.flatnonzero(lens.measured.is_singular).tolist() == [3]
+    assert (np.einsum("ii->i", lens.measured.noise[3]) > 0).all()
+    assert lens_notes(table) == []
+
+
+def test_square_pixels_are_no_singular_covariance(table: Table) -> None:
+    covariance, values = table.covariance.copy(), table.values.copy()
+    covariance[:, 1], values[:, 1] = covariance[:, 0], values[:, 0]
+    covariance[:, :, 1] = covariance[:, :, 0]
+    lens = smooth_lens(replace(table, covariance=covariance, values=values))
+    assert not lens.measured.is_singular.any()
+
+
+def test_only_corners_are_beyond_what_others_can_contradict() -> None:
+    table = table_at(*settings())
+    corners = {"e0", "e3", "e16", "e19"}
+    assert {table.names[row] for row in np.flatnonzero(far_out(table))} == corners
 
 
 def test_five_experiments_do_not_know_how_distortion_bends_between_them() -> None:

@@ -65,7 +65,7 @@ def test_correlations_have_their_closed_form() -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradient_of_the_likelihood(kernel: str) -> None:
     rng = np.random.default_rng(0)
-    x = rng.uniform(0, 1, (15, 2))
+    x = rng.uniform(0, 1, (15, 3))
     evidence = OutputData(kernel, x, rng.normal(size=15), np.full(15, 0.1), USUAL[0])
     hyper = np.log([0.4, 0.3, 0.2, 0.7, 0.9, 0.5, 1.2, 0.3])
     _, gradient = evidence.cost(hyper)
@@ -79,7 +79,7 @@ def test_gradient_of_the_likelihood(kernel: str) -> None:
 def _posterior(kernel: str = "gauss"):  # type: ignore[no-untyped-def]
     table = table_at(*settings(4, 3))
     measured, places = Measured.of(table), Places.of(table, 0.2)
-    x = places.both(table.lfl_mm, table.fd_m)
+    x = places.all(table.lfl_mm, table.fd_m)
     hyper = np.tile(np.log([0.3, 0.2, 0.1, 0.7, 0.9, 0.6, 1.1, 1e-3]), (8, 1))
     args = measured.values, measured.noise
     return condition(kernel, places, hyper, x, *args), x, hyper, *args
@@ -88,12 +88,12 @@ def _posterior(kernel: str = "gauss"):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_posterior_by_brute_force(kernel: str) -> None:
     posterior, x, hyper, values, noise = _posterior(kernel)
-    asked = np.array([[0.3, 0.0], [0.9, 1.2]])
+    asked = posterior.coordinates.moved(np.array([[0.3, 0.0], [0.9, 1.2]]), 0.2)
     both = np.concatenate([x, asked])
     n, m = len(x), len(both)
     prior = np.zeros((8, m, 8, m))
     for j in range(8):
-        wide = np.array([100.0, *([1e-4] * 4)]) if j == ASPECT else [100.0, 25, 25, 25, 9]
+        wide = np.array([100.0, *([1e-4] * 5)]) if j == ASPECT else [100.0, 25, 25, 25, 9, 25]
         smooth = 0 if j == ASPECT else covariance(kernel, hyper[j], both, both)
         prior[j, :, j] = smooth + basis(both) @ np.diag(wide) @ basis(both).T
     own = np.zeros((8, n, 8, n))
@@ -141,10 +141,10 @@ def test_a_polynomial_of_fifth_order_is_interpolated_exactly() -> None:
 def test_infinity_is_an_ordinary_place_and_offsets_agree() -> None:
     places = Places((20.0, 100.0), 1.5, 0.4)
     fd = np.array([1.3, 1.5, 4.0, np.inf])
-    x = places.both(np.full(4, 50.0), fd)
+    x = places.all(np.full(4, 50.0), fd)
     np.testing.assert_allclose(x[[1, 3], 1], [1.0, 0.0])
     for offset in (0.0, 0.6):
-        other = Places((20.0, 100.0), 1.5, offset).both(np.full(4, 50.0), fd)
+        other = Places((20.0, 100.0), 1.5, offset).all(np.full(4, 50.0), fd)
         np.testing.assert_allclose(places.moved(x, offset), other, rtol=1e-12, atol=1e-15)
 
 
