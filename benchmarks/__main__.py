@@ -39,7 +39,7 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
-                        help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
+                        help="how often the Monte-Carlo goes over the cells (1)")  # fmt: skip
     arguments = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 140)
     if os.getloadavg()[0] > 0.5:
