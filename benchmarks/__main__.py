@@ -42,7 +42,7 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
-                        help="how often the Monte-Carlo goes over all cells (1)")  # fmt: skip
+                        help="how often the Monte-Carlo goes over the cells (1)")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=footage.SECONDS, metavar="S",
                         help=f"length of the clips of footage ({footage.SECONDS:g})")  # fmt: skip
     arguments = parser.parse_args()

@@ -193,7 +193,7 @@ def _noise(evidence: Evidence) -> Iterator[_Finding]:
         yield _Finding(grade, f"corners miss their place by {noise_px:.2g} px")
     if goodness is None:
         return
-    used = best.weights.sum()
+    used = int((best.weights > 0).sum())
     seen = goodness.corners_of_used_views
     grade = _graded(1 - used / max(seen, 1), REMOVED)
     if grade != "good":

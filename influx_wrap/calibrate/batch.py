@@ -15,13 +15,15 @@ import numpy as np
 from influx_wrap.calibrate.adjust import TIGHT_STOP, Adjustment, Prior, adjust
 from influx_wrap.calibrate.kernels import residuals as kernel_residuals
 from influx_wrap.calibrate.model_error import Spread, outlines_of, spread, view_information
-from influx_wrap.calibrate.outliers import Rings, inlying_corners, make_rings
+from influx_wrap.calibrate.outliers import Rings, corner_weights, make_rings
 from influx_wrap.calibrate.pose import estimate_poses
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import image_centre
 
 MAX_ROUNDS = 20
+SAME_WEIGHT = 0.01
+"""Weights that differ by less are the same."""
 BOW_EVIDENCE = 30.0
 """Squared length of the three bow parameters, in their standard deviations, that is believed.
 
@@ -57,7 +59,7 @@ class PrincipalPointPrior:
 class BatchFit:
     """Result of the batch stage.
 
-    weights      (C, CHUNK) 1 for corners used, 0 for outliers, dropped views and padding
+    weights      (C, CHUNK) 1 or less for corners used, 0 for outliers, dropped views and padding
     dropped      (D,) views left out as a whole
     sigma_px     corner noise estimated from the residuals
     covariance   (8, 8) of the intrinsics, with the model's own error
@@ -195,10 +197,13 @@ def _fit_without_outliers(task: _Task, start: _State) -> _Converged:
         residual = kernel_residuals(
             fit.theta, fit.bow, fit.poses, problem.data, problem.count, problem.first
         )
-        inlying = inlying_corners(problem, task.rings, residual, state.weights > 0, task.allowed)
-        if np.array_equal(inlying, state.weights > 0) or not inlying.any():
+        weights = corner_weights(
+            problem, task.rings, fit.theta[2:4], residual, state.weights > 0, task.allowed
+        )
+        same = np.array_equal(weights > 0, state.weights > 0)
+        if not weights.any() or (same and np.abs(weights - state.weights).max() < SAME_WEIGHT):
             break
-        state = replace(state, weights=inlying.astype(float))
+        state = replace(state, weights=weights)
     return _Converged(state, sigma, _spread(task, state, sigma), fit.converged)
 
 

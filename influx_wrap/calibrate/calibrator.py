@@ -20,6 +20,7 @@ from influx_wrap.calibrate.problem import Problem
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.rollouts import (
+    RolloutStore,
     principal_point_drift_percent,
     run_rollouts,
     select_rollout,
@@ -67,6 +68,7 @@ def calibrate(
     jobs: int = 1,
     progress: Progress | None = None,
     orders: Orders | None = None,
+    store: RolloutStore | None = None,
 ) -> Calibration:
     """Calibrate one experiment.
 
@@ -78,6 +80,7 @@ def calibrate(
     jobs         how many rollouts are computed at once; the answer does not depend on it
     progress     hears how many rollouts are done
     orders       runs the rollouts of an incremental recipe in place of our own stage 4
+    store        keeps our own rollouts for another recipe for the same observations
 
     Raises ``CalibrationError`` if there is no answer.
 
@@ -94,7 +97,7 @@ def calibrate(
             )
             if recipe.joint == "batch":
                 return _batch(start)
-            return _incremental(start, orders or _own_orders(jobs, progress))
+            return _incremental(start, orders or _own_orders(jobs, progress, store))
         except PoseError as error:
             raise CalibrationError(
                 "pose", str(error), "Leave the view out, or check that the target file is right."
@@ -139,13 +142,19 @@ def _answer_of_all_views(
     return _calibration(start, fit, fit, selected, rollouts, [], pick)
 
 
-def _own_orders(jobs: int, progress: Progress | None) -> Orders:
+def _own_orders(jobs: int, progress: Progress | None, store: RolloutStore | None) -> Orders:
+    store = RolloutStore() if store is None else store
+
     def run(start: Start, poses: FloatArray) -> tuple[FloatArray, list[Rollout]]:
         recipe = start.recipe
-        return start.theta, run_rollouts(
-            start.problem, start.theta, poses,
-            n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
-            seed=start.seed, jobs=jobs, progress=progress,
+        key = start.theta.tobytes(), recipe.rollouts, recipe.shuffle, recipe.incremental, start.seed
+        return start.theta, store.obtain(
+            key,
+            lambda: run_rollouts(
+                start.problem, start.theta, poses,
+                n_rollouts=recipe.rollouts, shuffle=recipe.shuffle, options=recipe.incremental,
+                seed=start.seed, jobs=jobs, progress=progress,
+            ),
         )  # fmt: skip
 
     return run

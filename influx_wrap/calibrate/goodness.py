@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from influx_wrap.calibrate.kernels import residuals as kernel_residuals
-from influx_wrap.calibrate.outliers import RINGS, inlying_corners, make_rings, ring_noise
+from influx_wrap.calibrate.outliers import RINGS, corner_weights, make_rings, ring_noise
 from influx_wrap.calibrate.pose import refine_poses
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
@@ -89,7 +89,7 @@ def goodness_of(
     rings = make_rings(problem)
     seen = problem.point >= 0
     active = seen & used[problem.view_of_chunk][:, None]
-    inlier = inlying_corners(problem, rings, residual, active, active)
+    inlier = corner_weights(problem, rings, theta[2:4], residual, active, active) > 0
     squared = (residual**2).sum(axis=2)
     noise, by_ring = ring_noise(problem, rings, squared, active)
     corners = np.bincount(rings.of_corner[active], minlength=RINGS)

@@ -9,10 +9,16 @@ Gauss-Newton step each, so nothing is fitted again.
 
 Views that are alike share their errors. Near-identical ones count as one view; views that are
 similar stay together when the halves are drawn.
+
+Halves need many views to show a small excess. Errors that neighbouring corners share are seen
+sooner: of white noise a view's residuals have the same share in every direction, of errors that
+change slowly over the picture most is in the few directions that move the intrinsics. So all
+views' residuals in these directions are compared with the noise of all corners.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +41,9 @@ CERTAINTY = 0.99
 """How often noise alone must stay below what counts as the model's error."""
 MIN_GROUPS = 6
 """With fewer different views the halves say nothing."""
+SHARED_SIGMAS = (3.0, 4.0)
+"""How clearly, in its standard deviations, noise in the directions of the intrinsics must exceed
+that of the corners to be believed a little, and to be believed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +132,7 @@ def spread(
     information, score = views.information[used], views.score[used]
     if not (len(used) and np.isfinite(information).all()):
         raise np.linalg.LinAlgError("no view determines the intrinsics")
+    sigma_px *= math.sqrt(_shared_noise(information, score, sigma_px))
     identical = alike(outlines[used], NEAR_IDENTICAL * diagonal_px)
     with np.errstate(over="ignore", invalid="ignore"):
         base = _noise_covariance(information, identical, sigma_px, prior)
@@ -148,6 +158,28 @@ def spread(
     factors = np.maximum(1.0, excess - (chance - 1.0))
     turned = root @ directions
     return Spread((turned * factors) @ turned.T, n_groups, float(factors.max()))
+
+
+def _shared_noise(information: FloatArray, score: FloatArray, sigma_px: float) -> float:
+    """Variance of the residuals in the directions that move the intrinsics, over that of a corner
+    in any direction; 1 if it may be.
+
+    information, score  (U, n, n) and (U, n) of the views in use
+    """
+    scale = 1 / np.sqrt(np.maximum(np.einsum("vii->vi", information), 1e-300))
+    values, vectors = np.linalg.eigh(information * scale[:, :, None] * scale[:, None])
+    along = np.einsum("vij,vi->vj", vectors, scale * score)
+    # What a view does not determine, rounding does.
+    seen = values > 1e-10 * values[:, -1:]
+    squares = np.where(seen, along**2 / np.where(seen, values, 1.0), 0.0).sum() / sigma_px**2
+    # A fit takes one degree of freedom for each parameter.
+    degrees = int(seen.sum()) - score.shape[1]
+    if degrees < 1:
+        return 1.0
+    ratio = float(squares) / degrees
+    few, enough = SHARED_SIGMAS
+    clear = ((ratio - 1) / math.sqrt(2 / degrees) - few) / (enough - few)
+    return 1 + (ratio - 1) * min(max(clear, 0.0), 1.0)
 
 
 def _noise_covariance(

@@ -17,7 +17,7 @@ import numpy as np
 from influx_wrap.calibrate.problem import Problem
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 from influx_wrap.model.intrinsics import image_centre
-from influx_wrap.model.robust import MEDIAN_LENGTH
+from influx_wrap.model.robust import MAD_SIGMA, MEDIAN_LENGTH
 
 OUTLIER_SIGMAS = 4.5
 MIN_CORNERS_PER_VIEW = 6
@@ -27,6 +27,12 @@ MIN_CORNERS_PER_RING = 30
 """A ring with fewer has the noise of the ring within it."""
 EIGHTY_PERCENT_LENGTH = math.sqrt(2 * math.log(5))
 """Length that 80 % of two-dimensional Gaussian vectors stay below, in standard deviations."""
+TREND_TERMS = 6
+"""Odd powers of the radius, from 1 to 11: k1 and k2 are 3 and 5, the first three are what a fit of
+these and of the poses changes on account of the others."""
+TREND_SIGMAS = 3.0
+"""Residuals that are further from the trend than this, in its noise, hardly take part in it."""
+TREND_ROUNDS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,20 +97,60 @@ def _outlier_reach(
     return np.maximum.accumulate(reach)
 
 
-def inlying_corners(
-    problem: Problem, rings: Rings, residual: FloatArray, active: BoolArray, allowed: BoolArray
-) -> BoolArray:
-    """(C, CHUNK) which corners with residuals (C, CHUNK, 2) are no outliers; of views that are
-    mostly outliers, none.
+def corner_weights(
+    problem: Problem, rings: Rings, principal_point: FloatArray, residual: FloatArray,
+    active: BoolArray, allowed: BoolArray,
+) -> FloatArray:  # fmt: skip
+    """(C, CHUNK) weights of corners with residuals (C, CHUNK, 2): 0 of outliers, and of all corners
+    of views that are mostly outliers, else 1, or less (Huber's) where only the trend speaks for a
+    corner, so that none pulls more than the worst of the others.
 
     active   corners that took part in the fit; allowed those that may
     """
     squared = (residual**2).sum(axis=2)
     overall, noise = ring_noise(problem, rings, squared, active)
-    reach = _outlier_reach(problem, rings, squared, overall, noise)
-    inlier = allowed & (squared <= (OUTLIER_SIGMAS * reach[rings.of_corner]) ** 2)
+    reach = _outlier_reach(problem, rings, squared, overall, noise)[rings.of_corner]
+    limit = OUTLIER_SIGMAS * reach
+    inlier = allowed & (squared <= limit**2)
+    weights = inlier.astype(float)
+    doubtful = allowed & ~inlier & (reach > overall)
+    if doubtful.any():
+        beside, sigma = _beside_trend(problem, principal_point, residual, allowed, doubtful)
+        near = np.linalg.norm(beside, axis=1) <= OUTLIER_SIGMAS * np.hypot(reach[doubtful], sigma)
+        weights[doubtful] = near * limit[doubtful] / np.sqrt(squared[doubtful])
     seen = np.add.reduceat(problem.count, problem.first[:-1])
-    kept = np.add.reduceat(inlier.sum(axis=1), problem.first[:-1])
+    kept = np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1])
     hopeless = (kept < MIN_CORNERS_PER_VIEW) | (kept < MIN_INLIER_SHARE * seen)
-    inlier[hopeless[problem.view_of_chunk]] = False
-    return inlier
+    weights[hopeless[problem.view_of_chunk]] = 0.0
+    return weights
+
+
+def _beside_trend(
+    problem: Problem, principal_point: FloatArray, residual: FloatArray, allowed: BoolArray,
+    doubtful: BoolArray,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """(n, 2) residuals of the n doubtful corners, less what the others lead to expect there, and
+    (n,) how well that is known, a standard deviation in pixels.
+
+    The trend is radial, robust, and each corner's own say in it is taken out.
+    """
+    pixels = problem.data.reshape(len(problem.data), -1, problem.point.shape[1])[:, 3:5]
+    from_centre = np.moveaxis(pixels, 1, 2)[allowed] - principal_point
+    radius = np.linalg.norm(from_centre, axis=1)
+    outward = from_centre / np.maximum(radius, 1e-9)[:, None]
+    radial = (residual[allowed] * outward).sum(axis=1)
+    powers = (radius / radius.max())[:, None] ** np.arange(1, 2 * TREND_TERMS, 2)
+    # At first the doubtful ones have no say at all: among few corners two can outvote the rest.
+    weights = 1.0 - doubtful[allowed]
+    beside, unsure = radial, np.zeros(len(radius))
+    for _ in range(TREND_ROUNDS):
+        normal = np.linalg.pinv((powers.T * weights) @ powers, hermitian=True)
+        spread = np.einsum("ni,ij,nj->n", powers, normal, powers)
+        others = np.maximum(1 - weights * spread, 1e-3)
+        beside = (radial - powers @ (normal @ (powers.T @ (weights * radial)))) / others
+        noise = max(MAD_SIGMA * float(np.median(np.abs(beside))), 1e-9)
+        unsure = noise * np.sqrt(spread / others)
+        weights = 1 / (1 + (beside / (TREND_SIGMAS * np.hypot(noise, unsure))) ** 2)
+    at = doubtful[allowed]
+    expected = (radial - beside)[at, None] * outward[at]
+    return np.asarray(residual[doubtful] - expected), unsure[at]

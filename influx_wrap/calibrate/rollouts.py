@@ -7,7 +7,10 @@ and picks the one closest to the medians of what is left.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +22,26 @@ from influx_wrap.model.intrinsics import image_centre
 
 TIE = 1e-9
 """Share by which two scores may differ and still be the same."""
+
+
+@dataclass
+class RolloutStore:
+    """Rollouts of one experiment, for recipes that differ in what they make of them only.
+
+    saved_s  what it would have taken to run them again
+    """
+
+    saved_s: float = 0.0
+    _known: dict[Hashable, tuple[list[Rollout], float]] = field(default_factory=dict)
+
+    def obtain(self, key: Hashable, run: Callable[[], list[Rollout]]) -> list[Rollout]:
+        """Rollouts that all that ``key`` says leads to: known, or those that ``run`` gives."""
+        if key not in self._known:
+            start = time.perf_counter()
+            self._known[key] = run(), time.perf_counter() - start
+        else:
+            self.saved_s += self._known[key][1]
+        return self._known[key][0]
 
 
 def view_orders(n_views: int, rollout: int, seed: int, attempts: int, shuffle: bool) -> IntArray:

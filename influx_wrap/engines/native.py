@@ -8,15 +8,20 @@ from typing import Any
 from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.recipe import Recipe
 from influx_wrap.calibrate.result import Calibration
+from influx_wrap.calibrate.rollouts import RolloutStore
 from influx_wrap.compute.progress import Progress
 from influx_wrap.model.observations import Observations
 
 
 @dataclass(frozen=True)
 class NativeEngine:
-    """``calibrate/``, with ``jobs`` threads."""
+    """``calibrate/``, with ``jobs`` threads.
+
+    store  keeps the rollouts of one experiment, if several recipes are to be tried on it
+    """
 
     jobs: int = 1
+    store: RolloutStore | None = None
 
     @property
     def drives_processes(self) -> bool:
@@ -41,7 +46,7 @@ class NativeEngine:
         """Calibrate one experiment; nothing is left on disk."""
         return calibrate(
             observations, recipe, focal_px=focal_px, seed=seed, jobs=self.jobs, progress=progress,
-            pp_prior_px=pp_prior_px,
+            pp_prior_px=pp_prior_px, store=self.store,
         )  # fmt: skip
 
     def provenance(self) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.robust import MAD_SIGMA
 
-"""Of Gaussian deviations."""
-
 
 @dataclass(frozen=True, slots=True)
 class Noise:

@@ -132,6 +132,44 @@ def test_where_the_lens_model_does_not_reach_corners_are_kept() -> None:
     assert (answer.sigma > 1.5 * clean.sigma).any()
 
 
+def test_the_few_corners_at_the_rim_are_kept_and_outliers_there_are_not() -> None:
+    """Of six corners beyond where the others end, two are displaced. The model misses the right
+    ones by far more than the noise, but by as much as its error nearer the centre says."""
+    observations = with_k3(board_scene(9, 60, tilt_deg=35), -0.5)
+    from_centre = observations.uv - CAMERA.array[2:4]
+    radius = np.linalg.norm(from_centre, axis=2)
+    far = np.argwhere(observations.valid & (radius > 640) & (radius < 690))
+    rim = far[np.unique(far[:, 0], return_index=True)[1]][:6]
+    assert len(rim) == 6
+    valid = observations.valid & (radius < 590)
+    valid[tuple(rim.T)] = True
+    wrong = {tuple(corner) for corner in rim[[1, 4]].tolist()}
+    uv = observations.uv.copy()
+    for corner in wrong:
+        uv[corner] -= 30 * from_centre[corner] / radius[corner]
+    answer = calibrate(dataclasses.replace(observations, uv=uv, valid=valid), QUICK["batch"])
+    removed = {(view.view, point) for view in answer.views for point in view.corners_removed}
+    assert removed & {tuple(corner) for corner in rim.tolist()} == wrong
+    assert len(removed) < 0.01 * valid.sum()
+
+
+def test_errors_that_neighbouring_corners_share_are_in_sigma() -> None:
+    """Noise that is smooth over a view, and of the same size as white noise, says more about the
+    intrinsics: their errors are what sigma says only if that is noticed, with few views, too."""
+    errors = []
+    for seed in range(12):
+        scene = board_scene(100 + seed, 20, sigma_px=0.05)
+        rng = np.random.default_rng(seed)
+        uv = scene.observations.uv.copy()
+        for view in uv:
+            wave = np.sin(view @ rng.normal(0, 0.008, (2, 2)) + rng.uniform(0, 6, 2))
+            view += 0.03 * wave
+        answer = calibrate(dataclasses.replace(scene.observations, uv=uv), QUICK["batch"])
+        errors.append((answer.intrinsics.array - CAMERA.array) / answer.sigma)
+    rms = float(np.sqrt(np.mean(np.square(errors))))
+    assert rms < 1.2
+
+
 def test_structure_is_measured_in_pixels() -> None:
     """A radial error of 0.2 px that grows to the rim is found to be about that large."""
     scene = board_scene(11, 40)

@@ -1,6 +1,7 @@
 """Orders, fences, the choice of a rollout and the fallback, by hand-computed examples."""
 
 import dataclasses
+import importlib
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from influx_wrap.calibrate.calibrator import calibrate
 from influx_wrap.calibrate.incremental import Rollout
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.calibrate.rollouts import (
+    RolloutStore,
     inside_fences,
     principal_point_drift_percent,
     select_rollout,
@@ -184,3 +186,30 @@ def test_of_two_the_first_is_chosen_whatever_the_last_digit_says() -> None:
         values = np.array([1000, 1000, 500, 500]) + rng.normal(size=(2, 4))
         assert select_rollout([rollout(*values[0]), rollout(*values[1])])[0] == 0
         assert select_rollout([rollout(*values[1]), rollout(*values[0])])[0] == 0
+
+
+def test_recipes_that_differ_in_what_they_make_of_rollouts_share_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And answer as they do alone, whichever comes first; another start has rollouts of its own."""
+    calibrator = importlib.import_module("influx_wrap.calibrate.calibrator")
+    runs: list[int] = []
+    run_rollouts = calibrator.run_rollouts
+
+    def counted(*args: object, **settings: object) -> list[Rollout]:
+        runs.append(1)
+        result: list[Rollout] = run_rollouts(*args, **settings)
+        return result
+
+    monkeypatch.setattr(calibrator, "run_rollouts", counted)
+    seen = board_scene(3, 12).observations
+    few = [dataclasses.replace(RECIPES[name], rollouts=3) for name in ("influx", "stock", "paper")]
+    alone = [calibrate(seen, recipe, focal_px=1000.0).as_dict() for recipe in few]
+    assert len(runs) == 3
+    store = RolloutStore()
+    shared = [calibrate(seen, recipe, focal_px=1000.0, store=store).as_dict() for recipe in few]
+    assert len(runs) == 5
+    assert store.saved_s > 0
+    assert shared == alone
+    calibrate(seen, few[2], focal_px=1000.0, seed=1, store=store)
+    assert len(runs) == 6
