@@ -62,7 +62,9 @@ def site_markdown(markdown: str, page: str) -> str:
 
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(
-        _FENCE.sub(r"\1", part) if part.startswith("```") else _LINK.sub(moved, _COMMENT.sub("", part))
+        _FENCE.sub(r"\1", part)
+        if part.startswith("```")
+        else _LINK.sub(moved, _COMMENT.sub("", part))
         for part in parts
     )
 

@@ -29,7 +29,7 @@ from tests.docs.recording import (
     write_recording,
 )
 
-_LINKED = (".venv", ".venv-blender", "Makefile", "benchmarks", "docker", "drone", "tests")
+_LINKED = (".venv", ".venv-blender", "Makefile", "benchmarks", "docker", "docs", "drone", "tests")
 _DONE = ".printed"
 _MARK = "\x1e"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
