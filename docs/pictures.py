@@ -1,4 +1,4 @@
-"""The pictures of README and docs, made by ``make pictures``: no picture is made by hand.
+"""The pictures of README and docs, made by ``make pictures``: none but ``DRAWN`` is made by hand.
 
 Each is what a command of ours has drawn, a page of ours as Chromium shows it, or a figure of
 ``docs/calibrations.py``, from the same footage as the page of the docs that has it. What they are
@@ -181,6 +181,9 @@ MAKERS: dict[str, Callable[[], Image]] = {
     },
     "calibration-spacing.png": partial(calibration, "good", "aprilgrid:7x5@40mm,0.25"),
 }
+
+DRAWN = {"pipeline.svg"}
+"""Written by hand."""
 
 
 @cache

@@ -13,9 +13,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
-
 ROOT = Path(__file__).resolve().parent.parent
 BROUGHT = {
     "CONTRIBUTING.md": "contributing.md",
@@ -34,6 +31,8 @@ _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(?=[)#])")
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
     """Bring in the pages from outside docs/."""
+    from mkdocs.structure.files import File
+
     for name, page in BROUGHT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         content = notebook_markdown(text) if name.endswith(".ipynb") else text
@@ -43,11 +42,19 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page as the site shows it."""
-    return site_markdown(markdown, page.file.src_uri)
+    from mkdocs.exceptions import PluginError
+
+    try:
+        return site_markdown(markdown, page.file.src_uri)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
 
 
 def site_markdown(markdown: str, page: str) -> str:
-    """The text of a page without the tests' words, its links as they are on the site."""
+    """The text of a page without the tests' words, its links as they are on the site.
+
+    Raises ``ValueError`` for a link to what the site does not have.
+    """
     here = _ORIGINS.get(page, f"docs/{page}")
 
     def moved(match: re.Match[str]) -> str:
@@ -57,7 +64,7 @@ def site_markdown(markdown: str, page: str) -> str:
         elif target in _PAGES:
             target = _PAGES[target]
         else:
-            raise PluginError(f"{here}: {match[1]} is not on the site; see docs/site_hooks.py.")
+            raise ValueError(f"{here}: {match[1]} is not on the site; see docs/site_hooks.py.")
         return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)

@@ -195,6 +195,8 @@ def main() -> int:
             print(f"{name}:{block.line}: not run, it needs {block.needs}")
         elif block.run_by:
             print(f"{name}:{block.line}: run by {block.run_by}")
+        elif block.as_in:
+            print(f"{name}:{block.line}: run by {block.as_in}")
     skipped = sum(block.needs is not None for _, block in blocks)
     print(f"{len(blocks)} blocks of commands, {skipped} of them not run, {len(wrong)} faults")
     print("\n".join(wrong))
