@@ -26,6 +26,7 @@ _PAGES = {**BROUGHT, "README.md": "index.md"}
 _ORIGINS = {page: name for name, page in BROUGHT.items()}
 _FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 _COMMENT = re.compile(r"^<!-- *(?:needs|given)\b.*?-->\n?", re.MULTILINE | re.DOTALL)
+_NAMED_BY_FILE = re.compile(r"\[([\w-]+\.md)\](?=\(([^)#\s]*))")
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(?=[)#])")
 
 
@@ -57,8 +58,15 @@ def site_markdown(markdown: str, page: str) -> str:
     """
     here = _ORIGINS.get(page, f"docs/{page}")
 
+    def file_of(link: str) -> str:
+        return posixpath.normpath(posixpath.join(posixpath.dirname(here), link))
+
+    def titled(match: re.Match[str]) -> str:
+        """A page that is called by its file has its title on the site."""
+        return f"[{title_of(ROOT / file_of(match[2]))}]"
+
     def moved(match: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(here), match[1]))
+        target = file_of(match[1])
         if target.startswith("docs/"):
             target = target.removeprefix("docs/")
         elif target in _PAGES:
@@ -67,13 +75,18 @@ def site_markdown(markdown: str, page: str) -> str:
             raise ValueError(f"{here}: {match[1]} is not on the site; see docs/site_hooks.py.")
         return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
+    def prose(part: str) -> str:
+        return _LINK.sub(moved, _NAMED_BY_FILE.sub(titled, _COMMENT.sub("", part)))
+
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(
-        _FENCE.sub(r"\1", part)
-        if part.startswith("```")
-        else _LINK.sub(moved, _COMMENT.sub("", part))
-        for part in parts
+        _FENCE.sub(r"\1", part) if part.startswith("```") else prose(part) for part in parts
     )
+
+
+def title_of(path: Path) -> str:
+    """The first heading of a page."""
+    return path.read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
 
 
 def notebook_markdown(text: str) -> str:

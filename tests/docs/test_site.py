@@ -83,6 +83,9 @@ def test_what_is_for_the_tests_does_not_come_to_the_site() -> None:
         "Text.\n\n```sh\nls # [x](y.md)\n```\n\n"
         "[a](contributing.md#style) [b](lut.md#x) [c](#here) [d](https://e.org/f.md)\n"
     )
+    assert site_markdown("[camera.md](camera.md#what-to-film)", "python.md") == (
+        "[One camera, in one command](camera.md#what-to-film)"
+    )
     assert site_markdown("[a](docs/lut.md)", "contributing.md") == "[a](lut.md)"
     assert site_markdown("[a](../../docs/lut.md)", "third_party/kalibr.md") == "[a](../lut.md)"
 
