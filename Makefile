@@ -51,7 +51,7 @@ IMAGE_FLAGS ?=
 IMAGE_EXTRAS := video
 
 .DEFAULT_GOAL := help
-.PHONY: help calibrate kalibr calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs pictures lint clean
+.PHONY: help calibrate kalibr calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs docs-site pictures lint clean
 
 help: ## this list
 	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|paper|stock|batch] [JOBS=N] [IN=docker | ENGINE=kalibr [IMAGE=NAME]]"
@@ -137,6 +137,20 @@ bench: $(STAMP) ## how fast and how good, against OpenCV
 docs: $(STAMP) ## run the commands of README and docs, record what they print; PAGES=lut.md, LONG=no|TEXT
 	$(BIN)/python -m tests.docs.record $(if $(LONG),--long="$(LONG)") $(PAGES)
 
+# The site has an environment of its own: mkdocs is not needed for anything else.
+DOCS_BIN := .venv-docs/bin
+DOCS_STAMP := .venv-docs/.installed
+docs-site: $(DOCS_STAMP) ## README and docs as a site in build/site, with all its links checked
+	NO_MKDOCS_2_WARNING=1 $(DOCS_BIN)/mkdocs --quiet build --strict
+	$(DOCS_BIN)/python docs/check_site.py build/site
+	@echo "written: build/site/index.html"
+
+$(DOCS_STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' > .venv-docs/packages.txt
+	$(DOCS_BIN)/python -m pip install --quiet --disable-pip-version-check --requirement .venv-docs/packages.txt
+	@touch $@
+
 pictures: $(STAMP) system-packages ## the pictures of README and docs; PICTURES=report.png makes one
 	$(BIN)/python -m docs.pictures $(PICTURES)
 
@@ -147,7 +161,7 @@ lint: $(STAMP) ## ruff, mypy and which folder may import which
 	$(BIN)/lint-imports --no-cache
 
 clean: ## remove the environments and everything made from the source; runs/ stays
-	rm -rf .venv .venv-blender .venv-methods build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-blender .venv-methods .venv-docs build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find influx_wrap tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): pyproject.toml

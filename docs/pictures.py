@@ -1,8 +1,9 @@
-"""The pictures of README and docs, made by ``make pictures``: no picture is made by hand.
+"""The pictures of README and docs, made by ``make pictures``: none but ``DRAWN`` is made by hand.
 
-Each is what a command of ours has drawn, or a page of ours as Chromium shows it, from the same
-footage as the page of the docs that has it. What they are made from lies in ``runs/``; footage
-and what is found in it is not made again if it is there. To begin anew, remove it.
+Each is what a command of ours has drawn, a page of ours as Chromium shows it, or a figure of
+``docs/calibrations.py``, from the same footage as the page of the docs that has it. What they are
+made from lies in ``runs/``; footage and what is found in it is not made again if it is there. To
+begin anew, remove it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,20 @@ def preview() -> Image:
     return picture
 
 
+def calibration(kind: str, board: str | None = None) -> Image:
+    """Of the photographs of is-it-good.md."""
+    from PIL import Image
+
+    from docs.calibrations import figure, write
+
+    photos = WORK / "photos"
+    if not (photos / kind).exists():
+        write(photos)
+    data = io.BytesIO()
+    figure(photos / kind, board).savefig(data, dpi=100, facecolor="white")
+    return Image.open(data)
+
+
 MAKERS: dict[str, Callable[[], Image]] = {
     "canon17-run.png": run_errors,
     "contact.png": contact_sheet,
@@ -160,7 +175,15 @@ MAKERS: dict[str, Callable[[], Image]] = {
     "scores.png": scores,
     "led-review.png": led_review,
     "preview.png": preview,
+    **{
+        f"calibration-{kind}.png": partial(calibration, kind)
+        for kind in ("good", "middle", "flat", "same", "fisheye", "bent", "moved", "zoomed")
+    },
+    "calibration-spacing.png": partial(calibration, "good", "aprilgrid:7x5@40mm,0.25"),
 }
+
+DRAWN = {"pipeline.svg"}
+"""Written by hand."""
 
 
 @cache

@@ -8,8 +8,9 @@ from operator import itemgetter
 from pathlib import Path
 
 from tests.docs.commands import OURS, command_faults, span_faults, split_script
-from tests.docs.pages import ROOT, Page, read_page
+from tests.docs.pages import ROOT, Block, Page, read_page
 from tests.docs.recording import (
+    Entry,
     is_rounding,
     numbers_in,
     quotes,
@@ -22,11 +23,12 @@ _MACHINE = re.compile(r"(?<![\w.])/(?:tmp|home|work|root|Users)/|\b20\d\d-\d\d-\
 
 def faults(page: Page) -> list[str]:
     """All of them, each with its line."""
-    checks = (_link_faults, _block_faults, _recording_faults, _quote_faults, _number_faults)
+    checks = (link_faults, _block_faults, _recording_faults, _quote_faults, _number_faults)
     return [f"{page.name}:{line}: {text}" for check in checks for line, text in check(page)]
 
 
-def _link_faults(page: Page) -> Iterator[tuple[int, str]]:
+def link_faults(page: Page) -> Iterator[tuple[int, str]]:
+    """Links within the repository that lead nowhere."""
     for line, link in page.links:
         if re.match(r"[a-z]+:", link):
             continue
@@ -46,6 +48,8 @@ def _block_faults(page: Page) -> Iterator[tuple[int, str]]:
                     yield block.line, fault
             if block.run_by and not _runs(ROOT / block.run_by, page.name):
                 yield block.line, f"{block.run_by} does not run this page's commands."
+            if block.as_in:
+                yield from _not_as_in(block, page)
         elif block.language == "python":
             try:
                 compile(block.text, page.name, "exec")
@@ -58,6 +62,19 @@ def _block_faults(page: Page) -> Iterator[tuple[int, str]]:
     for line, span in page.spans:
         for fault in span_faults(span):
             yield line, fault
+
+
+def _not_as_in(block: Block, page: Page) -> Iterator[tuple[int, str]]:
+    recorded = {entry.command for entry in _recorded_in(page)}
+    for command in split_script(block.text):
+        if command not in recorded:
+            yield block.line, f"{block.as_in} does not run {command.splitlines()[0]}"
+
+
+def _recorded_in(page: Page) -> list[Entry]:
+    """What the commands of a page have printed, those that other pages run included."""
+    pages = [page, *(read_page(path) for path in page.quoted if path.exists())]
+    return [entry for one in pages for entry in read_recording(recording_path(one))]
 
 
 def _runs(test: Path, page: str) -> bool:
@@ -79,7 +96,7 @@ def _recording_faults(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def _quote_faults(page: Page) -> Iterator[tuple[int, str]]:
-    printed = "".join(entry.output for entry in read_recording(recording_path(page)))
+    printed = "".join(entry.output for entry in _recorded_in(page))
     for block in page.blocks:
         if block.language == "text" and not quotes(printed, block.text):
             yield block.line, "no command of the page has printed this."
@@ -87,7 +104,7 @@ def _quote_faults(page: Page) -> Iterator[tuple[int, str]]:
 
 def _number_faults(page: Page) -> Iterator[tuple[int, str]]:
     sources = [page, *(read_page(path) for path in page.neighbours if path.exists())]
-    printed: set[float] = set()
+    printed = numbers_in(_recorded_in(page))
     for source in sources:
         printed |= numbers_in(read_recording(recording_path(source)))
     first = {number: line for line, number in reversed(page.numbers)}

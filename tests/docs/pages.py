@@ -2,8 +2,9 @@
 
 README.md and docs/*.md are read by markdown-it. The word behind the fence of a block says what
 becomes of it: ``sh`` is run, ``sh long`` by ``make docs`` alone, ``sh run-by="tests/x.py"`` by that
-test in surroundings of its own, ``sh needs="GeoCalib"`` nowhere, ``sh exit=1`` has that exit code;
-``text`` is what a command of the page has printed. Two hidden comments speak to the tests:
+test in surroundings of its own, ``sh as-in="camera.md"`` by that page, which has the same command,
+``sh needs="GeoCalib"`` nowhere, ``sh exit=1`` has that exit code; ``text`` is what a command of the
+page has printed. Two hidden comments speak to the tests:
 ``<!-- needs: README.md -->`` starts the page with what another page's commands have made,
 ``<!-- given: 0.2 2202 -->`` lists numbers that no command prints.
 """
@@ -57,6 +58,11 @@ class Block:
         return self._option("run-by")
 
     @property
+    def as_in(self) -> str | None:
+        """The page that runs the same commands."""
+        return self._option("as-in")
+
+    @property
     def exit_code(self) -> int:
         """That of its last command."""
         return int(self._option("exit") or 0)
@@ -92,7 +98,15 @@ class Page:
     @property
     def own_scripts(self) -> tuple[Block, ...]:
         """Those that are run with the page."""
-        return tuple(block for block in self.scripts if not block.needs and not block.run_by)
+        return tuple(
+            block for block in self.scripts if not (block.needs or block.run_by or block.as_in)
+        )
+
+    @property
+    def quoted(self) -> tuple[Path, ...]:
+        """The pages that run some of its commands."""
+        names = dict.fromkeys(block.as_in for block in self.scripts if block.as_in)
+        return tuple(page_path(name, _root_of(self.path)) for name in names)
 
     @property
     def neighbours(self) -> tuple[Path, ...]:
@@ -146,10 +160,18 @@ def read_page(path: Path) -> Page:
     )
 
 
+def page_path(name: str, root: Path = ROOT) -> Path:
+    """Where README.md or a page of docs/ is."""
+    return root / name if name == "README.md" else root / "docs" / name
+
+
 def documented(page: str, run_by: str) -> list[str]:
     """The commands of a page that the test ``run_by`` runs, block by block."""
-    path = ROOT / page if page == "README.md" else ROOT / "docs" / page
-    return [block.text for block in read_page(path).scripts if block.run_by == run_by]
+    return [block.text for block in read_page(page_path(page)).scripts if block.run_by == run_by]
+
+
+def _root_of(page: Path) -> Path:
+    return page.parent if page.name == "README.md" else page.parent.parent
 
 
 def _line(token: Token) -> int:

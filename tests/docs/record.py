@@ -29,7 +29,7 @@ from tests.docs.recording import (
     write_recording,
 )
 
-_LINKED = (".venv", ".venv-blender", "Makefile", "benchmarks", "docker", "drone", "tests")
+_LINKED = (".venv", ".venv-blender", "Makefile", "benchmarks", "docker", "docs", "drone", "tests")
 _DONE = ".printed"
 _MARK = "\x1e"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -195,6 +195,8 @@ def main() -> int:
             print(f"{name}:{block.line}: not run, it needs {block.needs}")
         elif block.run_by:
             print(f"{name}:{block.line}: run by {block.run_by}")
+        elif block.as_in:
+            print(f"{name}:{block.line}: run by {block.as_in}")
     skipped = sum(block.needs is not None for _, block in blocks)
     print(f"{len(blocks)} blocks of commands, {skipped} of them not run, {len(wrong)} faults")
     print("\n".join(wrong))

@@ -245,3 +245,17 @@ def test_quotes() -> None:
 )
 def test_what_counts_as_a_difference(recorded: str, now: str, same: bool) -> None:
     assert (not list(differences(Entry("x", recorded), Entry("x", now)))) is same
+
+
+def test_commands_that_another_page_runs(page: Page) -> None:
+    docs = page.path.parent
+    (docs / "quoting.md").write_text(
+        '# Quoting\n\n```sh as-in="page.md"\necho long\n```\n\n```text\nlong\n```\n\n6.59 mm\n'
+    )
+    quoting = read_page(docs / "quoting.md")
+    assert quoting.own_scripts == ()
+    assert faults(quoting) == []
+    (docs / "quoting.md").write_text('# Q\n\n```sh as-in="page.md"\necho short\n```\n')
+    assert faults(read_page(docs / "quoting.md")) == [
+        "quoting.md:3: page.md does not run echo short"
+    ]
