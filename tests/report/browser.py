@@ -91,3 +91,22 @@ def check_accessible(tab: Any) -> None:
         "() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]"
     )
     assert wanted <= shown, f"{wanted} px wide in a window of {shown} px"
+
+
+def settled(tab: Any) -> None:
+    """Scroll through the page, so that all its figures are drawn; ends at its top."""
+    tab.evaluate(
+        """async () => {
+          const pause = () => new Promise((done) => setTimeout(done, 60));
+          for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+            scrollTo(0, y);
+            await pause();
+          }
+          scrollTo(0, 0);
+        }"""
+    )
+    tab.wait_for_timeout(900)
+    tab.wait_for_function(
+        "() => typeof Bokeh === 'undefined' || Bokeh.documents.every((one) => one.is_idle)"
+    )
+    tab.wait_for_timeout(300)
