@@ -97,7 +97,7 @@ def scores(folder: Path) -> None:
     )  # fmt: skip
     for method, more in (("metadata", ("--metadata", "clip/metadata.csv")), ("constant", ())):
         out = ("--out", f"{method}.json")
-        calib(folder, "predict", "clip/zoom.mp4", "--method", method, *more, *out)
+        calib(folder, "predict", "clip/clip.mp4", "--method", method, *more, *out)
     of = ("metadata.json", "constant.json", "--truth", "clip/gt_validation.json")
     calib(folder, "evaluate", *of, "--size", "428x276", "--out", "scores")
 
