@@ -83,7 +83,7 @@ def time_written() -> str:
             now = datetime.fromtimestamp(int(stated), UTC)
         except (ValueError, OverflowError, OSError):
             raise InputError(
-                f"The environment variable {SOURCE_DATE_EPOCH} is {stated!r}, and has to be a whole "
+                f"The environment variable {SOURCE_DATE_EPOCH} is {stated!r}: it has to be a whole "
                 "number of seconds since 1970. Mend it or unset it."
             ) from None
     return f"{now:%Y-%m-%d %H:%M} UTC"

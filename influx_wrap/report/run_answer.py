@@ -39,8 +39,8 @@ def _off_paper(results: Sequence[CellResult]) -> Json | None:
     causes = Counter(difference.why for difference in apart.values()).most_common()
     why = "; ".join(text if len(causes) == 1 else f"{text} ({n})" for text, n in causes)
     return {
-        "words": f"The paper's rule would have chosen intrinsics up to {most.sigmas:.1f} sigma away "
-        f"({most.parameter} of {cell}): {why}. This page shows other ones.",
+        "words": f"The paper's rule would have chosen intrinsics up to {most.sigmas:.1f} sigma "
+        f"away ({most.parameter} of {cell}): {why}. This page shows other ones.",
         "cells": list(apart),
     }
 

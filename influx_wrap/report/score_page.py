@@ -55,7 +55,8 @@ def write_score_page(
 
     A video's truth is that of the first evaluation that has it.
     """
-    title = "Scores of predicted intrinsics" + (f", truth {one_line(truth)}" if truth else "")
+    compared = "" if truth is None else f", compared with {one_line(truth)}"
+    title = f"Scores of predicted intrinsics{compared}"
     content = _content(in_order(evaluations)) | {"title": title}
     write_text(path, page("scores", title, content, figures=True, scripts=SCRIPTS))
 

@@ -152,9 +152,7 @@ def _points(
         return choice.load(true, image_size, progress)
 
 
-def _write_report(
-    out: Path, evaluations: list[Evaluation], intervals: bool, truth: str
-) -> str:
+def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool, truth: str) -> str:
     """Write tables and page; returns the table as text."""
     table = score_table(evaluations, intervals=intervals)
     write_text(out / f"{TABLE}.txt", table)

@@ -115,9 +115,9 @@ def write_report(
     """Write ``report.html`` of a run, from all experiments in its folder.
 
     ``data`` is where recorded experiments lie, each in a folder of its name; others are in
-    the run's folder. ``made`` are parts that are there already. ``missing`` are experiments to add to
-    the lens's table; None: those that follow from the table in the folder, if there is one. The
-    page does not depend on ``processes``.
+    the run's folder. ``made`` are parts that are there already. ``missing`` are experiments to
+    add to the lens's table; None: those that follow from the table in the folder, if there is one.
+    The page does not depend on ``processes``.
     """
     tasks = _tasks(workspace, data)
     shown = {} if made is None else {task.cell: made[task] for task in tasks if task in made}

@@ -247,6 +247,8 @@ def _counts(views: ChosenViews) -> IntArray:
 
 def _sheet_of_thumbnails(chosen: Observations, first_look: FirstLook, path: Path) -> str | None:
     """Draw the contact sheet of the small pictures that a first look kept; returns why not."""
+    from influx_wrap.report.keyframes_figure import draw_contact_sheet  # matplotlib is slow to load
+
     frames, size = chosen.view_ids.tolist(), np.array(chosen.image_size)
     known: dict[int, Picture] = {}
     for frame in frames:

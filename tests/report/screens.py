@@ -1,9 +1,9 @@
 """Every page of ours as people meet it, to be looked at: ``python -m tests.report.screens DIR``.
 
 Each is shown light and dark, on a desktop and on a phone, whole and from its top; and as a browser
-prints it, on A4 and on Letter. The tests assert what can be asserted; whether a page is clear has to
-be seen. The pages are made by commands of ours in ``DIR/made``, which is kept; other files may be
-named instead: ``python -m tests.report.screens DIR runs/canon17/report.html#z3f2``.
+prints it, on A4 and on Letter. The tests assert what can be asserted; whether a page is clear has
+to be seen. The pages are made by commands of ours in ``DIR/made``, which is kept; other files
+may be named instead: ``python -m tests.report.screens DIR runs/canon17/report.html#z3f2``.
 """
 
 from __future__ import annotations
@@ -185,7 +185,9 @@ def named(words: list[str]) -> list[Shot]:
     shots = []
     for word in words:
         path, _, fragment = word.partition("#")
-        name = "-".join(part for part in (Path(path).parent.name, Path(path).stem, fragment) if part)
+        name = "-".join(
+            part for part in (Path(path).parent.name, Path(path).stem, fragment) if part
+        )
         shots.append(Shot(name, Path(path), fragment))
     return shots
 

@@ -76,7 +76,7 @@ function rimmed(chart, kind, properties, look) {
 function addNames(chart, source) {
   chart.add("text", { ...fields("x", "y", "text"), text_align: { field: "align" },
     x_offset: { field: "beside" }, y_offset: -5, source, text_font_size: { value: "12px" },
-    text_font_style: "bold" },
+    text_font_style: "bold", padding: 2 },
   { text: "ink", background_fill: "card" });
 }
 

@@ -2,7 +2,7 @@
 // all intrinsics.
 
 const VERDICT = "verdict";
-const FEW_WITH_CARE = 5, FEW_STEPS = 3, FEW_LINKS = 6;
+const MANY_COLUMNS = 9, FEW_WITH_CARE = 5, FEW_STEPS = 3, FEW_LINKS = 6;
 const WORST = ["suspect", "do not use", "failed"];
 const SHORT = { "usable with care": "care" };
 const QUANTITIES = [
@@ -74,7 +74,7 @@ function writeAnswer(link, cell, said) {
   value.dataset.value = cell.intrinsics[0];
   value.replaceChildren(said, make("span", { class: "said" }, "fx "),
     `${significant(cell.intrinsics[0], 5, 1e-5)} px`);
-  small.replaceChildren(make("span", {}, `\u00b1\u00a0${short(cell.sigma[0], 2)}\u00a0px`), " ",
+  small.replaceChildren(make("span", {}, `\u00b1${short(cell.sigma[0], 2)}\u00a0px`), " ",
     make("span", {}, across === null ? "" : `${across.toFixed(1)}\u00b0`));
 }
 
@@ -134,6 +134,7 @@ function buildPlane(placed) {
   fill(byId("plane"), [header("col", "FD", make("span", { class: "said" }, " and LFL")),
     ...data.lfl.map(([lfl, name]) => header("col", `${Number(lfl.toFixed(2))} mm`,
       make("small", {}, name)))], rows);
+  byId("plane").classList.toggle("many", data.lfl.length > MANY_COLUMNS);
   byId("plane").style.setProperty("--columns", data.lfl.length);
   byId("plane").prepend(make("caption", { class: "said" },
     "Experiments by focus distance and lens focal length"));
