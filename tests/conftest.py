@@ -1,5 +1,6 @@
 """For all tests."""
 
+import os
 import signal
 from typing import Any
 
@@ -8,6 +9,9 @@ import pytest
 import influx_wrap  # noqa: F401 - before numpy, so that its arithmetic is that of the command line
 
 PAGES = "tests/docs/test_commands_run.py"
+
+# Pages say when they were written: here always the same, for the same bytes.
+os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and every command that
 # they start and interrupt would inherit that.

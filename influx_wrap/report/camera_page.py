@@ -55,6 +55,7 @@ def write_camera_page(
     """
     counted = _counted(pictures, observations.n_views, progress)
     assessment = result.assessment
+    off_paper = None if result.paper_pick is None else result.paper_pick.warning
     data: Json = {
         "title": title,
         "grade": "not judged" if assessment is None else assessment.grade,
@@ -73,7 +74,8 @@ def write_camera_page(
         "projection": result.projection_uncertainty.as_dict(),
         "facts": list(facts),
         "notes": list(notes),
-        "warnings": list(result.warnings),
+        "warnings": [text for text in result.warnings if text != off_paper],
+        "offPaper": off_paper,
         "views": [_row(view) for view in result.views],
         "figures": _figures(observations, used, counted),
     }

@@ -15,7 +15,6 @@ from typing import Protocol
 
 import numpy as np
 
-from influx_wrap import __version__
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import write_text
 from influx_wrap.lut.judge import Judgement, favoured
@@ -65,7 +64,7 @@ def write_explorer(
 
     A table that the smooth lens cannot be made of has the other schemes.
     """
-    title = f"{table.lens} on {table.camera}"
+    title = f"{table.lens} on {table.camera}: lens explorer"
     try:
         lens = smooth_lens(table)
     except InputError:
@@ -83,7 +82,6 @@ def explorer_data(
     """What the page knows of a table; a number that does not exist is null, as is infinity."""
     best = favoured(judgements)
     return {
-        "version": __version__,
         "lens": table.lens,
         "camera": table.camera,
         "imageSize": list(table.image_size),

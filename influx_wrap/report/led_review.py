@@ -86,7 +86,7 @@ def write_review_page(
         ],
         "title": title,
     }
-    write_text(path, page("review", "Review of a flight", data))
+    write_text(path, page("review", f"{title}: LED review", data))
 
 
 def _shown(frame: int, picture: Picture, card: Card) -> dict[str, object]:

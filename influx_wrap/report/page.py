@@ -5,6 +5,10 @@ of them, ``shared/figures.js`` and Bokeh's own script in those with figures. Eac
 of its own with its ``.html``, ``.css`` and ``.js``, before which further scripts of the folder may
 come. Content travels as JSON inside the page, and scripts put it in as text, never as markup. The
 page's own policy forbids it to load anything.
+
+A page says what it is of, when it was written and by which version, on a screen and on every sheet
+of paper. The time is the clock's, or that of the environment variable ``SOURCE_DATE_EPOCH``, with
+which the same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -12,12 +16,20 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 
+from influx_wrap import __version__
+from influx_wrap.errors import InputError
 from influx_wrap.model.arrays import FloatArray
 
+SOURCE_DATE_EPOCH = "SOURCE_DATE_EPOCH"
+"""Environment variable with seconds since 1970: what pages say in place of the time it is."""
+MOST_ON_PAPER = 90
+"""Characters of a title that fit below a sheet."""
 BOKEH = ("bokeh.min.js", "bokeh-api.min.js")
 
 
@@ -30,7 +42,9 @@ def page(
     scripts: Sequence[str] = (),
 ) -> str:
     """The whole page of the folder ``assets/<name>``; its script finds ``data``, in which NaN is
-    refused, and what the further ``scripts`` of the folder define."""
+    refused, and what the further ``scripts`` of the folder define. ``title`` says what it is of."""
+    made = f"Written {time_written()} by influx_wrap {__version__}"
+    written = f'<p class="written">{html.escape(made)}</p>\n</header>'
     # Nothing in a name may end the script that it is in.
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     shared = ["shared/page.js", *(["shared/figures.js"] if figures else [])]
@@ -47,16 +61,46 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title>
 <style>
-{_asset("shared/page.css")}{_asset(f"{name}/{name}.css")}</style>
+{_asset("shared/page.css")}{_asset(f"{name}/{name}.css")}{_sheet_margins(title, made)}</style>
 </head>
 <body>
-{_asset(f"{name}/{name}.html")}
+{_asset(f"{name}/{name}.html").replace("</header>", written, 1)}
 <script type="application/json" id="data">{content}</script>
 {libraries}<script>
 {"".join(map(_asset, [*shared, *own]))}</script>
 </body>
 </html>
 """
+
+
+def time_written() -> str:
+    """Now to the minute, in UTC; the time of ``SOURCE_DATE_EPOCH`` if it is set."""
+    stated = os.environ.get(SOURCE_DATE_EPOCH)
+    if not stated:
+        now = datetime.now(UTC)
+    else:
+        try:
+            now = datetime.fromtimestamp(int(stated), UTC)
+        except (ValueError, OverflowError, OSError):
+            raise InputError(
+                f"The environment variable {SOURCE_DATE_EPOCH} is {stated!r}: it has to be a whole "
+                "number of seconds since 1970. Mend it or unset it."
+            ) from None
+    return f"{now:%Y-%m-%d %H:%M} UTC"
+
+
+def _sheet_margins(title: str, made: str) -> str:
+    """Style that writes below every printed sheet what it is of, and which one it is."""
+    return (
+        f"@page {{ @bottom-left {{ content: {_css_text(f'{title[:MOST_ON_PAPER]}. {made}')}; }} "
+        '@bottom-right { content: counter(page) " / " counter(pages); } }\n'
+    )
+
+
+def _css_text(text: str) -> str:
+    """A string of a style sheet, in which no character has a meaning of its own."""
+    plain = (c if c.isalnum() or c in " .,:-_" else f"\\{ord(c):x} " for c in text)
+    return f'"{"".join(plain)}"'
 
 
 def float32_text(values: FloatArray) -> str:

@@ -1,7 +1,8 @@
-"""The first screen of a run's page: can this lens be used, where not, and what to film next."""
+"""The first screen of a run's page: can this lens be used, where not, and what to do next."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ def lens_answer(results: Sequence[CellResult]) -> Json:
     verdicts   how many experiments have each
     filmNext   what to film or to mend, and the names of the experiments that ask for it
     facts      further sentences
+    offPaper   what the paper's choice among the rollouts would have changed; None: nothing
     """
     total = totals(results)
     return {
@@ -24,6 +26,22 @@ def lens_answer(results: Sequence[CellResult]) -> Json:
         "verdicts": [[verdict, n] for verdict, n in total["verdicts"].items() if n],
         "filmNext": _film_next(results),
         "facts": _facts(results, total),
+        "offPaper": _off_paper(results),
+    }
+
+
+def _off_paper(results: Sequence[CellResult]) -> Json | None:
+    """One sentence for all, with the names of the experiments that it is about."""
+    apart = {result.cell: result.off_paper for result in results if result.off_paper is not None}
+    if not apart:
+        return None
+    cell, most = max(apart.items(), key=lambda item: item[1].sigmas)
+    causes = Counter(difference.why for difference in apart.values()).most_common()
+    why = "; ".join(text if len(causes) == 1 else f"{text} ({n})" for text, n in causes)
+    return {
+        "words": f"The paper's rule would have chosen intrinsics up to {most.sigmas:.1f} sigma "
+        f"away ({most.parameter} of {cell}): {why}. This page shows other ones.",
+        "cells": list(apart),
     }
 
 
@@ -42,11 +60,16 @@ def _facts(results: Sequence[CellResult], total: Json) -> list[str]:
     for kind, rms in total["rms_error_over_bound"].items():
         if rms is not None:
             values = ", ".join(f"{name} {rms[name]:.2f}" for name in SHOWN)
-            facts.append(f"Error / bound, RMS over {kind} experiments: {values}.")
+            facts.append(
+                "Error / bound (1: as good as the data allow, by the Cramér-Rao bound), RMS over "
+                f"{kind} experiments: {values}."
+            )
     for kind, within in total["share_within_sigma"].items():
         if within is not None:
             values = ", ".join(f"{name} {100 * within[name]:.0f} %" for name in SHOWN)
-            facts.append(f"Errors within 1 sigma, of {kind} experiments: {values}.")
+            facts.append(
+                f"Errors within 1 sigma (68 % if sigma is right), of {kind} experiments: {values}."
+            )
     errors = total["error_percent"]
     if errors is not None:
         fx = errors["fx"]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,17 +64,41 @@ class FootagePicture:
     jpeg: bytes | None = None
 
 
+class MissingExperiment(Protocol):
+    """An experiment to add to the lens's table, as ``plan.next_experiments`` proposes it."""
+
+    @property
+    def lfl_mm(self) -> float:
+        """Lens focal length."""
+
+    @property
+    def fd_m(self) -> float:
+        """Focus distance."""
+
+    @property
+    def target(self) -> str:
+        """What to film."""
+
+    @property
+    def gain_px(self) -> float:
+        """By how much the largest sigma at the picture's corner gets smaller."""
+
+
 def write_run_page(
     path: Path,
     settings: LensSettings | None,
     records: Sequence[CellRecord],
     cells: Sequence[Json],
     explorer: str | None = None,
+    footage: str | None = None,
+    missing: Sequence[MissingExperiment] = (),
 ) -> None:
     """Write the page of the experiments ``cells``, each as ``cell_data`` gives it.
 
-    ``settings`` is the run's plan, in which they have their places; ``explorer`` the page of the
-    lens's table beside this one, if there is one.
+    settings  the run's plan, in which they have their places
+    explorer  the page of the lens's table beside this one, if there is one
+    footage   name of the folder in which recorded experiments lie, if it is known
+    missing   the experiments that the lens's table lacks most, the first one first
     """
     results = [CellResult.of(record) for record in records]
     made, kinds = _made(records)
@@ -87,6 +112,16 @@ def write_run_page(
     data = {
         "lens": lens,
         "camera": camera,
+        "source": _source(records, footage),
+        "missing": [
+            {
+                "lfl": one.lfl_mm,
+                "fd": "inf" if math.isinf(one.fd_m) else one.fd_m,
+                "target": one.target,
+                "gain": one.gain_px,
+            }
+            for one in missing
+        ],
         "answer": lens_answer(results),
         "explorer": explorer,
         "made": made,
@@ -127,12 +162,25 @@ def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[FootagePi
     if result is None:
         assert record.failure is not None
         return data | asdict(record.failure)
-    data |= _answer(record, result)
+    data |= _answer(record, result) | {
+        "warnings": list(judged.warnings),
+        "offPaper": None if result.paper_pick is None else result.paper_pick.warning,
+    }
     if not isinstance(seen, str) and seen.residuals is not None:
         data["residuals"] = _residuals(
             seen.uv, seen.residuals, result.image_size, result.corner_sigma_px
         )
     return data
+
+
+def _source(records: Sequence[CellRecord], footage: str | None) -> str:
+    """Where the experiments come from, in words."""
+    simulated = ["simulation" in record.provenance for record in records if record.provenance]
+    if footage is not None:
+        return f"recorded in the folder {footage}"
+    if any(simulated):
+        return "simulated" if all(simulated) else "simulated in part"
+    return "recorded"
 
 
 def _answer(record: CellRecord, result: CalibrationResult) -> Json:
@@ -151,7 +199,6 @@ def _answer(record: CellRecord, result: CalibrationResult) -> Json:
         "projection": result.projection_uncertainty.as_dict(),
         "cornerSigma": result.corner_sigma_px,
         "bow_m": result.bow_m,
-        "warnings": result.warnings,
         "stated": asdict(result.residuals),
         "uncertainty": _uncertainty(intrinsics, result.covariance, size),
         "distortion": distortion(intrinsics, size),

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,13 +44,20 @@ STRIP_BYTES, COLUMN_BYTES = 150, 13
 count."""
 MOST_COLUMNS, FEWEST_COLUMNS = 480, 16
 
+T = TypeVar("T")
 TableCell = dict[str, object]
 
 
-def write_score_page(path: Path, evaluations: Sequence[Evaluation]) -> None:
-    """Write the page. A video's truth is that of the first evaluation that has it."""
-    content = _content(in_order(evaluations))
-    title = "Scores of predicted intrinsics"
+def write_score_page(
+    path: Path, evaluations: Sequence[Evaluation], truth: str | None = None
+) -> None:
+    """Write the page; ``truth`` is the name of the file that predictions were compared with.
+
+    A video's truth is that of the first evaluation that has it.
+    """
+    compared = "" if truth is None else f", compared with {one_line(truth)}"
+    title = f"Scores of predicted intrinsics{compared}"
+    content = _content(in_order(evaluations)) | {"title": title}
     write_text(path, page("scores", title, content, figures=True, scripts=SCRIPTS))
 
 
@@ -69,8 +77,15 @@ def _content(evaluations: Sequence[Evaluation]) -> dict[str, object]:
 
 def _headings(*names: str) -> list[dict[str, object]]:
     """Of columns; those in which more is better are first sorted downwards."""
-    texts = [*names, *HEADINGS, FRAMES_HEADING]
+    texts = [*names, *_ranking_first([*HEADINGS, FRAMES_HEADING])]
     return [{"text": text, "down": text in (HEADINGS[-1], FRAMES_HEADING)} for text in texts]
+
+
+def _ranking_first(columns: Sequence[T]) -> list[T]:
+    """The column that methods are ranked by and the frames predicted, before the four of single
+    parameters: on a phone the first ones are seen."""
+    first = len(MEASURES)
+    return [*columns[first:], *columns[:first]]
 
 
 def _table(evaluations: Sequence[Evaluation]) -> dict[str, object]:
@@ -80,7 +95,7 @@ def _table(evaluations: Sequence[Evaluation]) -> dict[str, object]:
         cells = _cells(evaluation.overall, best[place])
         for cell, interval in zip(cells, intervals_shown(evaluation), strict=False):
             cell["note"] = interval
-        rows.append([_method(place, evaluation, note=evaluation.kind), *cells])
+        rows.append([_method(place, evaluation, note=evaluation.kind), *_ranking_first(cells)])
     return {"headings": _headings("Method"), "rows": rows}
 
 
@@ -95,7 +110,8 @@ def _group(by: str, evaluations: Sequence[Evaluation]) -> dict[str, object]:
         name = {"text": one_line(value), "key": one_line(value)}
         best = best_numbers(list(having.values()))
         for (place, score), is_best in zip(having.items(), best, strict=True):
-            rows.append([name, _method(place, evaluations[place]), *_cells(score, is_best)])
+            cells = _ranking_first(_cells(score, is_best))
+            rows.append([name, _method(place, evaluations[place]), *cells])
     return {"by": one_line(by), "headings": _headings(one_line(by), "Method"), "rows": rows}
 
 

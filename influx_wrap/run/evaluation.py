@@ -107,7 +107,7 @@ def evaluate_files(
         make_folder(place)
         write_scores(place / SCORES, scored)
         evaluations.append(scored)
-    table = _write_report(out, evaluations, intervals)
+    table = _write_report(out, evaluations, intervals, truth.name)
     scores = [place / SCORES for place in given]
     notes = (*picture.notes, *_doubts(known), *odd)
     return Scored(table, (*scores, out / f"{TABLE}.tex", out / PAGE), notes)
@@ -152,11 +152,11 @@ def _points(
         return choice.load(true, image_size, progress)
 
 
-def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool) -> str:
+def _write_report(out: Path, evaluations: list[Evaluation], intervals: bool, truth: str) -> str:
     """Write tables and page; returns the table as text."""
     table = score_table(evaluations, intervals=intervals)
     write_text(out / f"{TABLE}.txt", table)
     write_text(out / f"{TABLE}.csv", score_csv(evaluations))
     write_text(out / f"{TABLE}.tex", score_latex(evaluations, intervals=intervals))
-    write_score_page(out / PAGE, evaluations)
+    write_score_page(out / PAGE, evaluations, truth)
     return table

@@ -8,7 +8,7 @@ files are gone, or are not those of the record any more, is shown without.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +21,11 @@ from influx_wrap.compute.processes import WorkerDied, parallel
 from influx_wrap.compute.progress import Progress, no_progress
 from influx_wrap.errors import InputError
 from influx_wrap.flight.review import REVIEW_PAGE
+from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.formats.experiment import EXPERIMENT, FILES, read_experiment
 from influx_wrap.formats.files import file_hash
 from influx_wrap.formats.influx import LensSettings, read_lens_settings
+from influx_wrap.formats.lut import read_table
 from influx_wrap.formats.pictures import read_picture
 from influx_wrap.formats.poses import POSES, read_poses
 from influx_wrap.formats.results import read_result
@@ -35,8 +37,15 @@ from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, Json
 from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.target import bow_basis
-from influx_wrap.report.run_page import FootagePicture, Seen, cell_data, write_run_page
+from influx_wrap.report.run_page import (
+    FootagePicture,
+    MissingExperiment,
+    Seen,
+    cell_data,
+    write_run_page,
+)
 from influx_wrap.run.jobs import by_number
+from influx_wrap.run.plan import proposed
 from influx_wrap.run.table import contradicted_in
 from influx_wrap.run.views import CONTACT_PNG, FIGURES
 from influx_wrap.run.workspace import Workspace
@@ -101,12 +110,14 @@ def write_report(
     processes: int = 1,
     progress: Progress = no_progress,
     made: Mapping[PageTask, Shown] | None = None,
+    missing: Sequence[MissingExperiment] | None = None,
 ) -> Written:
     """Write ``report.html`` of a run, from all experiments in its folder.
 
     ``data`` is where recorded experiments lie, each in a folder of its name; others are in
-    the run's folder. ``made`` are parts that are there already. The page does not depend on
-    ``processes``.
+    the run's folder. ``made`` are parts that are there already. ``missing`` are experiments to
+    add to the lens's table; None: those that follow from the table in the folder, if there is one.
+    The page does not depend on ``processes``.
     """
     tasks = _tasks(workspace, data)
     shown = {} if made is None else {task.cell: made[task] for task in tasks if task in made}
@@ -124,7 +135,15 @@ def write_report(
     cells = _within_budget([one.data for one in ordered])
     explorer = workspace.explorer.name if workspace.explorer.exists() else None
     records = [one.record for one in ordered]
-    write_run_page(workspace.report, _settings(workspace), records, cells, explorer)
+    write_run_page(
+        workspace.report,
+        _settings(workspace),
+        records,
+        cells,
+        explorer,
+        None if data is None else data.resolve().name,
+        _missing(workspace) if missing is None else missing,
+    )
     return Written(
         path=workspace.report,
         n_cells=len(cells),
@@ -169,6 +188,15 @@ def _task(
     recorded = data is not None and (data / cell / EXPERIMENT).exists()
     folder = data / cell if data is not None and recorded else beside
     return PageTask(cell, record, folder, beside, doubt)
+
+
+def _missing(workspace: Workspace) -> Sequence[MissingExperiment]:
+    """Of the table in the folder of the run; nothing where there is no telling."""
+    if not workspace.table.exists():
+        return ()
+    with suppress(InputError):
+        return proposed(read_table(workspace.table), load_catalogue())
+    return ()
 
 
 def _settings(workspace: Workspace) -> LensSettings | None:

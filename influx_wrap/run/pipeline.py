@@ -11,11 +11,12 @@ import logging
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from influx_wrap.calibrate.recipe import Recipe, recipe_named
 from influx_wrap.compute.cluster import Cluster, connected
@@ -45,6 +46,9 @@ from influx_wrap.run.plan import plan_by_name, proposed
 from influx_wrap.run.table import Built, NoTable, table_from_run
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
+
+if TYPE_CHECKING:
+    from influx_wrap.plan.next_experiments import Proposal
 
 log = logging.getLogger(__name__)
 
@@ -178,9 +182,12 @@ def run_lens(
             odd = built.contradicted
             records = {name: record.doubted(odd.get(name)) for name, record in records.items()}
         _write_summary(workspace, plan, chosen, seed, records, simulated=folder is None)
-        judgements = () if built is None else _write_table(workspace, built, known, listener)
+        judgements: tuple[Judgement, ...] = ()
+        missing: list[Proposal] = []
+        if built is not None:
+            judgements, missing = _write_table(workspace, built, known, listener)
         # After the page of the table, to which it links.
-        has_page = _write_page(workspace, parts, processes, listener)
+        has_page = _write_page(workspace, parts, missing, processes, listener)
         table = None if built is None else built.table
         _draw(workspace, plan, chosen, records, table, judgements, listener, wanted=figures)
     seconds = time.monotonic() - start
@@ -285,7 +292,11 @@ def _write_summary(
 
 
 def _write_page(
-    workspace: Workspace, parts: PageParts, processes: int, listener: RunListener
+    workspace: Workspace,
+    parts: PageParts,
+    missing: Sequence[Proposal],
+    processes: int,
+    listener: RunListener,
 ) -> bool:
     """Whether there is a page; that there is none must not cost the run its results."""
 
@@ -294,7 +305,14 @@ def _write_page(
 
     listener.progress("report", 0, None)
     try:
-        write_report(workspace, parts.data, processes=processes, progress=progress, made=parts.made)
+        write_report(
+            workspace,
+            parts.data,
+            processes=processes,
+            progress=progress,
+            made=parts.made,
+            missing=missing,
+        )
     except Exception as error:
         log.exception("no report")
         # The page of an earlier run would speak of other results.
@@ -323,8 +341,9 @@ def _build_table(
 
 def _write_table(
     workspace: Workspace, built: Built, known: Catalogue, listener: RunListener
-) -> tuple[Judgement, ...]:
-    """Write the lens's table and its page; returns what leaving one out says."""
+) -> tuple[tuple[Judgement, ...], list[Proposal]]:
+    """Write the lens's table and its page; returns what leaving one out says, and the experiments
+    that the table lacks most."""
     for name, reason in built.left_out.items():
         if not workspace.failure(name).exists():
             listener.warn(f"not in {workspace.table.name}", f"{name}, {reason}.")
@@ -335,9 +354,10 @@ def _write_table(
     listener.progress("the lens's table and its page", 0, None)
     write_table(workspace.table, built.table)
     judgements = judge_all(built.table)
-    write_explorer(workspace.explorer, built.table, judgements, proposed(built.table, known))
+    missing = proposed(built.table, known)
+    write_explorer(workspace.explorer, built.table, judgements, missing)
     listener.finished("the lens's table and its page")
-    return tuple(judgements)
+    return tuple(judgements), missing
 
 
 def _draw(

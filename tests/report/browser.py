@@ -91,3 +91,54 @@ def check_accessible(tab: Any) -> None:
         "() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]"
     )
     assert wanted <= shown, f"{wanted} px wide in a window of {shown} px"
+
+
+def settled(tab: Any) -> None:
+    """Scroll through the page, so that all its figures are drawn; ends at its top."""
+    tab.evaluate(
+        """async () => {
+          const pause = () => new Promise((done) => setTimeout(done, 60));
+          for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+            scrollTo(0, y);
+            await pause();
+          }
+          scrollTo(0, 0);
+        }"""
+    )
+    tab.wait_for_timeout(900)
+    tab.wait_for_function(
+        "() => typeof Bokeh === 'undefined' || Bokeh.documents.every((one) => one.is_idle)"
+    )
+    tab.wait_for_timeout(300)
+
+
+SEEN = """() => {
+  const light = (css) => {
+    const [r, g, b] = rgbOf(css).map((c) => c / 255)
+      .map((c) => (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4));
+    return .2126 * r + .7152 * g + .0722 * b + .05;
+  };
+  const ratio = (one, other) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return high / low;
+  };
+  const card = cssColour("card"), poor = [], drawn = [];
+  for (const { figure, looks } of charts) {
+    const axes = [...figure.xaxes, ...figure.yaxes].flatMap((axis) => [axis.axis_line_color,
+      axis.major_tick_line_color, axis.major_label_text_color, axis.axis_label_text_color]);
+    const grids = [...figure.xgrids, ...figure.ygrids].map((grid) => grid.grid_line_color);
+    const glyphs = looks.flatMap(([, colours]) => colours
+      .filter(([property, name]) => /^(line|text|hatch)_color$/.test(property) && name !== "card")
+      .map(([, name]) => cssColour(name)));
+    drawn.push(...axes, ...grids, ...glyphs, figure.outline_line_color);
+  }
+  return [drawn.length, [...new Set(drawn)].filter((colour) => !(ratio(colour, card) >= 3))];
+}"""
+
+
+def check_lines_are_seen(tab: Any) -> None:
+    """Lines, curves, markers' rims, axes, grids and words of all figures, on the colour below them:
+    a contrast of 3 at least."""
+    drawn, poor = tab.evaluate(SEEN)
+    assert drawn > 0
+    assert poor == []

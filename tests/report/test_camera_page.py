@@ -42,7 +42,7 @@ def test_residuals_that_are_all_nothing(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_what_is_shown(page: Path) -> None:
     with open_page(page) as tab:
-        assert tab.inner_text("#grade") in ("Good", "Usable with care")
+        assert tab.inner_text("#grade") in ("Yes: good", "With care")
         assert "fx (px)" in tab.inner_text("#intrinsics")
         assert "horizontal" in tab.inner_text("#said")
         rows = tab.inner_text("#views").splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from influx_wrap.annotate.clip import annotate_clip
 from influx_wrap.cli import lut as lut_command
@@ -33,7 +35,13 @@ from influx_wrap.model.table import Table
 from influx_wrap.report.explorer import write_explorer
 from tests.formats.camera_files import BLACKMAGIC, VENICE
 from tests.lut.lenses import breathing_table
-from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
+from tests.report.browser import (
+    SCHEMES_AND_WIDTHS,
+    check_accessible,
+    check_lines_are_seen,
+    open_page,
+    settled,
+)
 from tests.report.lenses import ODD, holed, measured
 
 pytestmark = pytest.mark.system
@@ -833,3 +841,50 @@ def test_accessible(holes: Lens, tmp_path: Path, dark: bool, width: int) -> None
         tab.wait_for_function("() => leftOutSources.length === 4")
         tab.locator("#left-out-list summary").click()
         check_accessible(tab)
+        check_lines_are_seen(tab)
+
+
+CROSS = """() => {
+  const { x_scale, y_scale } = plane.chart.view.frame, { range } = axis();
+  const canvas = plane.chart.view.canvas_view.el.getBoundingClientRect();
+  const [u, v] = toPlane(state.lfl, state.fd);
+  const [x, y] = [canvas.x + x_scale.compute(u), canvas.y + y_scale.compute(v)];
+  const along = (low, high, k) => low + (high - low) * k / 21;
+  const shares = Array.from({ length: 20 }, (_, k) => k + 1);
+  return [...shares.map((k) => [x, canvas.y + y_scale.compute(along(...vRange, k))]),
+    ...shares.map((k) => [canvas.x + x_scale.compute(along(...range, k)), y])];
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("scheme", ["smooth", "paper"])
+def test_the_cursor_is_seen_on_every_colour(canon17: Lens, dark: bool, scheme: str) -> None:
+    """In the picture of the plane: across the cursor's lines is a contrast of 3, wherever."""
+    address = f"lfl=45&fd=3.3&scheme={scheme}&show=fx&axis=inverse"
+    with explorer(canon17.page, dark=dark, fragment=address) as tab:
+        settle(tab)
+        tab.wait_for_timeout(500)
+        places = tab.evaluate(CROSS)
+        with Image.open(io.BytesIO(tab.screenshot())) as picture:
+            pixels = np.asarray(picture.convert("RGB")) / 255
+    linear = np.where(pixels <= 0.04045, pixels / 12.92, ((pixels + 0.055) / 1.055) ** 2.4)
+    light = linear @ [0.2126, 0.7152, 0.0722] + 0.05
+    for x, y in places:
+        near = light[round(y) - 3 : round(y) + 4, round(x) - 3 : round(x) + 4]
+        assert near.max() / near.min() >= 3, (x, y)
+
+
+def test_on_paper(holes: Lens, tmp_path: Path) -> None:
+    """All figures with their scales, and the table that is folded away on a screen."""
+    pdfium = pytest.importorskip("pypdfium2")
+    with explorer(holes.page, dark=True) as tab:
+        settled(tab)
+        tab.pdf(path=tmp_path / "lens.pdf", format="Letter")
+    pages = pdfium.PdfDocument(tmp_path / "lens.pdf")
+    text = " ".join(page.get_textpage().get_text_range() for page in pages)
+    assert all(name in text for name in holes.table.names)
+    assert "lens explorer. Written" in " ".join(text.split())
+    for page in pages:
+        words = page.get_textpage()
+        boxes = np.array([words.get_charbox(k) for k in range(words.count_chars())])
+        assert boxes[:, 2].max() < page.get_width() - 20

@@ -16,6 +16,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from scipy.stats import binned_statistic_2d
 
+from influx_wrap import __version__
 from influx_wrap.calibrate.uncertainty import projection_uncertainty, uncertainty_map
 from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
@@ -33,7 +34,12 @@ from influx_wrap.run import page as run_report
 from influx_wrap.run.page import used_residuals, write_report
 from influx_wrap.run.workspace import Workspace
 from tests.calibrate.scenes import CAMERA, IMAGE_SIZE, opencv_project
-from tests.report.browser import SCHEMES_AND_WIDTHS, check_accessible, open_page
+from tests.report.browser import (
+    SCHEMES_AND_WIDTHS,
+    check_accessible,
+    check_lines_are_seen,
+    open_page,
+)
 from tests.report.calibrated import EXPERIMENTS, NASTY, TYPED, write_run
 
 CELLS = tuple(EXPERIMENTS)
@@ -336,7 +342,7 @@ def test_same_bytes_whatever_the_number_of_processes(
 
 def test_without_the_experiments(copy: Workspace, tmp_path: Path) -> None:
     """The rest is shown; with the folder in which they are, everything."""
-    before = copy.report.read_bytes()
+    before = content(copy.report)
     (copy.root / "data").rename(tmp_path / "moved")
     written = write_report(copy, None)
     assert set(written.unseen) == set(CELLS)
@@ -345,7 +351,9 @@ def test_without_the_experiments(copy: Workspace, tmp_path: Path) -> None:
     assert "residuals" not in shown
     assert shown["uncertainty"]["values"]
     assert write_report(copy, tmp_path / "moved").unseen == ()
-    assert copy.report.read_bytes() == before
+    now = content(copy.report)
+    assert now["cells"] == before["cells"]
+    assert (before["source"], now["source"]) == ("recorded", "recorded in the folder moved")
 
 
 def test_changed_and_broken_experiments(copy: Workspace) -> None:
@@ -504,7 +512,7 @@ def test_in_a_browser(run: Workspace) -> None:
         assert tab.inner_text("#usability").startswith("Not everywhere: do not use it at 4 of 9")
         assert "1 suspect" in tab.inner_text("#counts")
         order = tab.eval_on_selector_all("#overview > section", "(all) => all.map((s) => s.id)")
-        assert order == ["", "/grid", "/not-good", "/film-next", "/intrinsics", "/made"]
+        assert order == ["", "/next", "/grid", "/not-good", "/film-next", "/intrinsics", "/made"]
         bad = tab.locator("#bad li")
         assert bad.count() == 4
         assert TYPED.sentence in bad.nth(0).inner_text()
@@ -514,13 +522,26 @@ def test_in_a_browser(run: Workspace) -> None:
         assert tab.locator("#care li").count() == 3
         assert "Warning: " in tab.locator("#care li", has_text="alert").inner_text()
         assert "no corner lies <i>upper left</i>." in tab.inner_text("#care")
-        assert tab.locator("#film-next a").all_inner_texts() == ["z0f1", "z0f9", "z1f1"]
+        steps = tab.locator("#next-steps li")
+        assert TYPED.sentence in steps.filter(has_text="Check what was typed for z1f0").inner_text()
+        assert "residuals follow" in steps.filter(has_text="Film again z1f1").inner_text()
+        assert "Leave the view out." in steps.filter(has_text="Mend z2f0").inner_text()
+        film = steps.filter(has_text="Film: the board upper left")
+        assert film.locator("a").all_inner_texts() == ["z0f1", "z0f9", "z1f1"]
         assert tab.locator("#explorer").count() == 0
 
         # The grid and its quantities
         assert tab.locator("#plane .cell").count() == 8
         assert tab.locator("#plane .cell.is-failed").count() == 1
         assert "do not use" in tab.inner_text("[data-cell='z1f1']")
+        good = record_of(run, "z0f0")
+        camera = CalibrationResult.from_dict(good)
+        across = field_of_view_deg(camera.intrinsics, camera.image_size)[0]
+        shown = re.sub(r"\s+", " ", tab.inner_text("[data-cell='z0f0']"))
+        expected = rf"{camera.intrinsics.fx:.1f} px ±([0-9.]+) px {across:.1f}°$"
+        said = re.search(expected, shown)
+        assert said is not None
+        assert float(said[1]) == pytest.approx(good["sigma"]["fx"], rel=0.05)
         tab.select_option("#quantity", "error")
         error = cells(run)["z0f0"]["values"]["error"]
         value = tab.locator("[data-cell='z0f0'] .number")
@@ -530,7 +551,7 @@ def test_in_a_browser(run: Workspace) -> None:
         assert "no such cell" in tab.inner_text("#list")
         rows = tab.locator("#list tbody tr")
         assert rows.count() == 9
-        fx = rows.filter(has_text="z0f0").locator("td").nth(3).get_attribute("data-value")
+        fx = rows.filter(has_text="z0f0").locator("td").nth(2).get_attribute("data-value")
         assert float(fx) == record_of(run, "z0f0")["intrinsics"]["fx"]
         assert "\u00b0 \u00d7 " in rows.filter(has_text="z0f0").inner_text()
         tab.select_option("#quantity", "verdict")
@@ -620,6 +641,7 @@ def test_accessible(run: Workspace, dark: bool, width: int) -> None:
             arrives(tab, cell)
             scrolled(tab)
             check_accessible(tab)
+            check_lines_are_seen(tab)
 
 
 CUT = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVisibility()
@@ -628,19 +650,28 @@ CUT = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVis
 
 
 @pytest.mark.system
-def test_a_printed_page_has_everything(run: Workspace, tmp_path: Path) -> None:
-    """The text of the PDF that a browser prints."""
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_a_printed_page_has_everything(run: Workspace, tmp_path: Path, paper: str) -> None:
+    """The text of the PDF that a browser prints, all of it on the paper, and what it is of."""
     pdfium = pytest.importorskip("pypdfium2")
     with open_page(run.report, dark=True) as tab:
-        tab.pdf(path=tmp_path / "report.pdf", format="A4")
+        tab.pdf(path=tmp_path / "report.pdf", format=paper)
     pages = pdfium.PdfDocument(tmp_path / "report.pdf")
     text = "".join("".join(page.get_textpage().get_text_range() for page in pages).split())
+    made = f"Written2023-11-1422:13UTCbyinflux_wrap{__version__}"
+    assert text.count(f"canon17onarri-alexa-mini:calibrationreport.{made}") == len(pages)
+    for page in pages:
+        words = page.get_textpage()
+        boxes = np.array([words.get_charbox(k) for k in range(words.count_chars())])
+        assert boxes[:, 0].min() > 20
+        assert boxes[:, 2].max() < page.get_width() - 20
     for words in ("9 experiments: 7 ok", "no corner lies <i>upper left</i>.", "max_restarts"):
         assert words.replace(" ", "") in text, words
     for name in cells(run):
         assert text.count(name.replace(" ", "")) >= 1, name
     for record in (record_of(run, name) for name in CELLS):
-        assert f"{record['intrinsics']['fx']:.6g}"[:5] in text
+        for name in NAMES:
+            assert f"{abs(record['intrinsics'][name]):.6f}"[:5] in text, name
 
 
 @pytest.mark.system

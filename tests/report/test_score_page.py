@@ -22,6 +22,7 @@ from tests.report.browser import (
     NO_STOP_IN_A_FIGURE,
     SCHEMES_AND_WIDTHS,
     check_accessible,
+    check_lines_are_seen,
     open_page,
 )
 from tests.report.scored import NASTY, NO_FRAMES, made_up
@@ -68,16 +69,15 @@ def test_numbers_are_those_of_the_evaluations(page: Path) -> None:
     data = content(page)
     assert data["methods"] == ["good", NASTY, "silent"]
     for row, evaluation in zip(data["table"]["rows"], (GOOD, BAD, SILENT), strict=True):
-        assert [cell["text"] for cell in row[1:6]] == [
-            shown(value) for value in numbers(evaluation.overall)
-        ]
-    assert data["table"]["rows"][1][6]["text"] == "390 of 540"
+        *errors, below = (shown(value) for value in numbers(evaluation.overall))
+        assert [row[1]["text"], *(cell["text"] for cell in row[3:])] == [below, *errors]
+    assert data["table"]["rows"][1][2]["text"] == "390 of 540"
     (group,) = data["groups"]
     assert [row[0]["text"] for row in group["rows"]] == [
         name for name in ("canon17", "premista80", NASTY) for _ in range(3)
     ]
-    assert group["rows"][4][2]["key"] == BAD.groups["lens"]["premista80"].percent_error[0]
-    assert group["rows"][-1][6]["key"] is None
+    assert group["rows"][4][4]["key"] == BAD.groups["lens"]["premista80"].percent_error[0]
+    assert group["rows"][-1][3]["key"] is None
 
 
 def test_a_curve_keeps_its_shape_and_its_threshold(tmp_path: Path) -> None:
@@ -180,16 +180,16 @@ def test_in_a_browser(page: Path) -> None:
         # The table, and what was used
         ordered = in_order([GOOD, BAD, SILENT])
         assert texts(tab, "#table", 1) == ["good", NASTY, "silent"]
-        for k in range(5):
+        for k, column in enumerate((4, 5, 6, 7, 2)):
             expected = [shown(numbers(one.overall)[k]) for one in ordered]
-            assert texts(tab, "#table", 2 + k) == expected
-        assert texts(tab, "#table", 7) == ["540 of 540", "390 of 540", "0 of 540"]
+            assert texts(tab, "#table", column) == expected
+        assert texts(tab, "#table", 3) == ["540 of 540", "390 of 540", "0 of 540"]
         assert "[41.2, 63.5]" in tab.inner_text("#table")
         assert "20 points (builtin)" in tab.inner_text("#used")
         assert len(texts(tab, "#groups", 1)) == 9
 
         # Sorting: missing numbers are last both ways
-        fx = tab.locator("#table th").nth(1)
+        fx = tab.locator("#table th").nth(3)
         fx.locator("button").click()
         assert fx.get_attribute("aria-sort") == "ascending"
         assert texts(tab, "#table", 1) == ["good", NASTY, "silent"]
@@ -197,7 +197,7 @@ def test_in_a_browser(page: Path) -> None:
         tab.keyboard.press("Enter")
         assert fx.get_attribute("aria-sort") == "descending"
         assert texts(tab, "#table", 1) == [NASTY, "good", "silent"]
-        tab.locator("#table th button").nth(5).click()
+        tab.locator("#table th button").nth(1).click()
         assert texts(tab, "#table", 1) == ["good", NASTY, "silent"], "more is better here"
 
         # Curves: drawn as they were counted, on both axes
@@ -300,6 +300,20 @@ def test_accessible(page: Path, dark: bool, width: int) -> None:
     with open_page(page, dark=dark, width=width) as tab:
         tab.locator("#plot canvas").first.wait_for()
         check_accessible(tab)
+        check_lines_are_seen(tab)
+
+
+@pytest.mark.system
+def test_the_column_that_counts_is_seen_on_a_phone(page: Path) -> None:
+    """Without scrolling sideways: methods, what they are ranked by, and of how many frames."""
+    with open_page(page, width=390) as tab:
+        heads = tab.locator("#table th[scope=col]")
+        assert "EPE < 300 px" in heads.nth(1).inner_text()
+        assert "frames predicted" in heads.nth(2).inner_text()
+        for k in range(3):
+            box = heads.nth(k).bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
 
 
 @pytest.mark.system

@@ -176,16 +176,15 @@ function addShown() {
 
 function begin() {
   const n = data.names.length;
-  byId("title").textContent = `${data.lens} on ${data.camera}`;
+  byId("title").textContent = `${data.lens} on ${data.camera}: lens explorer`;
   const range = isColumn ? `${short(leastLfl)} mm only`
     : `${short(leastLfl)} to ${short(mostLfl)} mm`;
   byId("about").textContent = `${plural(n, "experiment")}, LFL ${range}, FD `
     + `${n === 1 ? metres(nearest) : `${short(nearest)} to ${metres(Math.max(...data.fd))}`}, `
     + `${width} \u00d7 `
     + `${height} px`;
-  byId("foot").textContent = `influx_wrap ${data.version}. Pixel (0, 0) is the centre of the `
-    + "top-left pixel. LFL is the lens's focal length, FD the focus distance, CFL the camera's "
-    + "focal length.";
+  byId("foot").textContent = "Pixel (0, 0) is the centre of the top-left pixel. LFL is the lens's "
+    + "focal length, FD the focus distance, CFL the camera's focal length.";
   byId("measured").textContent = measuredWords();
   addShown();
   byId("scheme").append(...lookups.map(({ name }) => new Option(name, name)));

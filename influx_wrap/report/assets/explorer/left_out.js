@@ -83,6 +83,7 @@ function makeLeftOut() {
   byId("left-out-of").append(...NAMES.map((name, k) => new Option(name, k)));
   byId("left-out-of").addEventListener("change", drawLeftOut);
   byId("left-out-list").addEventListener("toggle", drawLeftOutList);
+  addEventListener("beforeprint", drawLeftOutList);
   whenSeen(byId("left-out-maps"), makeMaps);
 }
 

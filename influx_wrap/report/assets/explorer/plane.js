@@ -26,38 +26,36 @@ function makePlane() {
   plane.image = chart.image(plane.raster, "value", {
     ...fields("x", "y", "dw", "dh"), low: 0, high: 1,
   });
-  chart.add("patches", { ...lines, source: plane.zones, fill_alpha: 0.35, line_alpha: 0,
-    hatch_pattern: "right_diagonal_line", hatch_alpha: 0.6, hatch_scale: 9, hatch_weight: 1 },
-  { fill: "card", hatch: "quiet" });
-  chart.add("multi_line", { ...lines, source: plane.quads, line_alpha: 0.7 }, { line: "card" });
-  chart.add("multi_line", { ...lines, source: plane.triangles, line_alpha: 0.9, ...dashes(4, 3) },
-    { line: "card" });
+  chart.add("patches", { ...lines, source: plane.zones, fill_alpha: 0.62, line_alpha: 0,
+    hatch_pattern: "right_diagonal_line", hatch_alpha: 0.8, hatch_scale: 9, hatch_weight: 1 },
+  { fill: "card", hatch: "ink" });
+  rimmed(chart, "multi_line", { ...lines, source: plane.quads }, { line: "ink" });
+  rimmed(chart, "multi_line", { ...lines, source: plane.triangles, ...dashes(4, 3) },
+    { line: "ink" });
   chart.add("scatter", { ...at, ...fields("marker", "size"), fill_color: { field: "fill" },
     source: plane.experiments }, { line: "ink" });
-  chart.add("scatter", { ...at, source: plane.odd, marker: "circle", size: 17, fill_color: null,
+  rimmed(chart, "scatter", { ...at, source: plane.odd, marker: "circle", size: 17, fill_color: null,
     line_width: 3 }, { line: "warn" });
   chart.add("scatter", { ...at, source: plane.proposals, marker: "star", size: 19, line_width: 1.5 },
     { line: "ink", fill: "card" });
   for (const source of [plane.odd, plane.proposals]) addNames(chart, source);
   const [inside, beyond] = plane.path;
-  for (const source of plane.path) {
-    chart.add("line", { ...at, source, line_width: 6, line_alpha: 0.75 }, { line: "card" });
-  }
-  chart.add("line", { ...at, source: inside, line_width: 2.5 }, { line: "ink" });
-  chart.add("line", { ...at, source: beyond, line_width: 2.5, ...dashes(6, 4) }, { line: "warn" });
+  rimmed(chart, "line", { ...at, source: inside, line_width: 2.5 }, { line: "ink" });
+  rimmed(chart, "line", { ...at, source: beyond, line_width: 2.5, ...dashes(6, 4) },
+    { line: "warn" });
   const [stay, stayBeyond] = plane.stays, dot = { ...at, line_width: 2 };
   chart.add("scatter", { ...dot, source: stay, marker: "circle", size: 11 },
     { line: "card", fill: "ink" });
   chart.add("scatter", { ...dot, source: stayBeyond, marker: "diamond", size: 17 },
     { line: "card", fill: "warn" });
   // What moves lies on a layer of its own, so that the rest is not drawn again.
-  chart.add("segment", { ...from, source: plane.cross, level: "overlay", line_alpha: 0.8,
-    ...dashes(2, 3) }, { line: "ink" });
-  chart.add("segment", { ...from, source: plane.spokes, level: "overlay", line_width: 2 },
+  rimmed(chart, "segment", { ...from, source: plane.cross, level: "overlay", ...dashes(2, 3) },
+    { line: "ink" });
+  rimmed(chart, "segment", { ...from, source: plane.spokes, level: "overlay", line_width: 2 },
     { line: "mark" });
-  chart.add("scatter", { ...at, source: plane.vertices, level: "overlay", marker: "circle",
+  rimmed(chart, "scatter", { ...at, source: plane.vertices, level: "overlay", marker: "circle",
     size: { field: "size" }, fill_alpha: 0.25, line_width: 2 }, { line: "mark", fill: "mark" });
-  chart.add("scatter", { ...at, source: plane.cursor, level: "overlay", marker: "circle_cross",
+  rimmed(chart, "scatter", { ...at, source: plane.cursor, level: "overlay", marker: "circle_cross",
     size: 17, fill_color: null, line_width: 2.5 }, { line: "warn" });
   chart.on("mousemove", (u, v) => { if (!state.pinned) moveTo(...snapped(u, v)); });
   // A slow click is a press.
@@ -65,11 +63,20 @@ function makePlane() {
   drawPlane();
 }
 
+// A line or a marker that is seen on every colour of the plane, in light and dark: its own colour is
+// seen on the page's, of which it has a rim.
+function rimmed(chart, kind, properties, look) {
+  const { line_dash: _, line_width: width = 1.2, ...rest } = properties;
+  chart.add(kind, { ...rest, line_width: width + 2.4, ...(look.fill ? { fill_alpha: 0 } : {}) },
+    { line: "card" });
+  chart.add(kind, { line_width: width, ...properties }, look);
+}
+
 // Names beside the places of a source (see "named"), readable on any colour.
 function addNames(chart, source) {
   chart.add("text", { ...fields("x", "y", "text"), text_align: { field: "align" },
     x_offset: { field: "beside" }, y_offset: -5, source, text_font_size: { value: "12px" },
-    text_font_style: "bold", background_fill_alpha: 0.75 },
+    text_font_style: "bold", padding: 2 },
   { text: "ink", background_fill: "card" });
 }
 

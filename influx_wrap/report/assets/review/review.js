@@ -264,7 +264,7 @@ function goLinked() {
   }
 }
 
-byId("title").textContent = data.title;
+byId("title").textContent = `LED review of ${data.title}`;
 const elements = cards.map(build), sections = elements.map(({ section }) => section);
 byId("cards").append(...sections);
 byId("save").addEventListener("click", save);

@@ -1,7 +1,9 @@
-// All experiments: whether the lens can be used, the grid, what is not good, and all intrinsics.
+// All experiments: whether the lens can be used, what to do next, the grid, what is not good, and
+// all intrinsics.
 
 const VERDICT = "verdict";
-const FEW_WITH_CARE = 5;
+const MANY_COLUMNS = 9, FEW_WITH_CARE = 5, FEW_STEPS = 3, FEW_LINKS = 6;
+const WORST = ["suspect", "do not use", "failed"];
 const SHORT = { "usable with care": "care" };
 const QUANTITIES = [
   { key: "error", label: "|error of fx|", unit: " %" },
@@ -51,8 +53,29 @@ function badge(verdict, text = verdict) {
 
 function cellLink(cell) {
   return make("a", { class: `cell ${classOf(cell.verdict)}`, href: addressOf(cell.name),
-    title: cell.name, "data-cell": cell.name }, make("span", { class: "number" }),
-  make("small", {}, cell.target ?? ""));
+    title: cell.name, "data-cell": cell.name }, make("strong", {}), make("span", { class: "number" }),
+  make("small", {}));
+}
+
+// The word for a verdict that is not simply good.
+function wordOf({ verdict }) { return verdict === "good" ? "" : SHORT[verdict] ?? verdict; }
+
+// fx, its sigma and the horizontal field of view, in units.
+function writeAnswer(link, cell, said) {
+  const [word, value, small] = link.children;
+  word.textContent = wordOf(cell);
+  if (!cell.ok) {
+    delete value.dataset.value;
+    value.replaceChildren(said);
+    small.textContent = cell.target ?? "";
+    return;
+  }
+  const [across] = cell.fieldOfView;
+  value.dataset.value = cell.intrinsics[0];
+  value.replaceChildren(said, make("span", { class: "said" }, "fx "),
+    `${significant(cell.intrinsics[0], 5, 1e-5)} px`);
+  small.replaceChildren(make("span", {}, `\u00b1${short(cell.sigma[0], 2)}\u00a0px`), " ",
+    make("span", {}, across === null ? "" : `${across.toFixed(1)}\u00b0`));
 }
 
 function paintCells() {
@@ -61,14 +84,21 @@ function paintCells() {
   for (const link of document.querySelectorAll(".cell")) {
     const cell = cells.get(link.dataset.cell);
     const said = make("span", { class: "said" }, `${cell.name}, ${setting(cell)}, `);
-    const value = link.firstChild, known = cell.ok && quantity && cell.values[quantity.key] !== null;
+    const [word, value, small] = link.children;
+    const known = cell.ok && quantity && cell.values[quantity.key] !== null;
     link.classList.toggle("by-verdict", !known);
     const colour = known ? scale.colour(cell.values[quantity.key]) : null;
     link.style.background = colour ?? "";
     link.style.color = colour ? inkOn(colour) : "";
+    if (!quantity) {
+      writeAnswer(link, cell, said);
+      continue;
+    }
+    small.textContent = cell.target ?? "";
+    word.textContent = "";
     if (!known) {
       delete value.dataset.value;
-      value.replaceChildren(said, cell.ok && quantity ? NONE : SHORT[cell.verdict] ?? cell.verdict);
+      value.replaceChildren(said, cell.ok ? NONE : cell.verdict);
       continue;
     }
     value.dataset.value = cell.values[quantity.key];
@@ -77,7 +107,8 @@ function paintCells() {
       make("span", { class: "said" }, `${quantity.unit}, `));
   }
   if (!quantity) {
-    byId("scale").replaceChildren();
+    byId("scale").replaceChildren("fx in px, \u00b1 one sigma in px, horizontal field of view in "
+      + "degrees; the colour is the verdict");
     return;
   }
   const bar = make("span", { class: "bar", "aria-hidden": "true" });
@@ -85,7 +116,7 @@ function paintCells() {
   bar.style.background = `linear-gradient(to right, ${stops.join(",")})`;
   const ends = [scale.low, scale.high].map((value) => worded(value, quantity));
   byId("scale").replaceChildren(ends[0], make("span", { class: "said" }, " to "), bar,
-    `${ends[1]}${quantity.unit}`);
+    `${ends[1]}${quantity.unit}`, make("span", { class: "on-paper" }, ` ${quantity.label}`));
 }
 
 // A grid of places [column, row]; more than one experiment may have the same.
@@ -103,6 +134,7 @@ function buildPlane(placed) {
   fill(byId("plane"), [header("col", "FD", make("span", { class: "said" }, " and LFL")),
     ...data.lfl.map(([lfl, name]) => header("col", `${Number(lfl.toFixed(2))} mm`,
       make("small", {}, name)))], rows);
+  byId("plane").classList.toggle("many", data.lfl.length > MANY_COLUMNS);
   byId("plane").style.setProperty("--columns", data.lfl.length);
   byId("plane").prepend(make("caption", { class: "said" },
     "Experiments by focus distance and lens focal length"));
@@ -139,26 +171,26 @@ function moveByArrows(links, at) {
 }
 
 function withSigma(cell, k) {
-  if (!cell.ok) return make("td", {}, "");
-  const digits = Math.min(decimals(cell.sigma[k]), 2);
-  return number(cell.intrinsics[k], `${fixed(cell.intrinsics[k], digits)} \u00b1 `
-    + fixed(cell.sigma[k], digits), "td");
+  const digits = UNITS[k] ? Math.min(decimals(cell.sigma[k]), 2) : decimals(cell.sigma[k]);
+  const shown = number(cell.intrinsics[k], fixed(cell.intrinsics[k], digits), "td");
+  shown.append(make("small", {}, `\u00b1 ${fixed(cell.sigma[k], digits)}`));
+  return shown;
 }
 
 function buildList() {
-  const head = ["experiment", "LFL (mm)", "FD (m)", "target", "fx (px)", "cx (px)", "cy (px)",
-    "field of view", "verdict"].map((text) => header("col", text));
-  for (const k of [0, 3, 8]) head[k].className = "left";
-  const [cx, cy] = ["cx", "cy"].map((name) => data.names.indexOf(name));
+  const head = ["experiment", "verdict", "field of view", ...data.names.map(withUnit), "RMS (px)",
+    "views"].map((text) => header("col", text));
+  for (const k of [0, 1]) head[k].className = "left";
   fill(byId("list"), head, data.cells.map((cell) => make("tr", {},
     make("th", { scope: "row", class: "left" },
-      make("a", { href: addressOf(cell.name) }, cell.name)),
-    number(cell.lfl_mm, cell.lfl_mm === null ? "" : `${Number(cell.lfl_mm.toFixed(2))}`, "td"),
-    number(cell.fd_m, cell.fd_m === null ? "" : metres(cell.fd_m), "td"),
-    make("td", { class: "left" }, cell.target ?? ""),
-    ...[0, cx, cy].map((k) => withSigma(cell, k)),
-    make("td", { class: "number" }, cell.ok ? fieldOfViewWords(cell, 1) : ""),
-    make("td", { class: "left" }, badge(cell.verdict, SHORT[cell.verdict] ?? cell.verdict)))));
+      make("a", { href: addressOf(cell.name) }, cell.name),
+      make("small", {}, `${setting(cell)}, ${target(cell)}`)),
+    make("td", { class: "left" }, badge(cell.verdict, SHORT[cell.verdict] ?? cell.verdict)),
+    ...cell.ok ? [make("td", {}, fieldOfViewWords(cell, 1)),
+      ...data.names.map((_, k) => withSigma(cell, k)),
+      number(cell.values.rms, short(cell.values.rms), "td"),
+      number(cell.values.views, `${cell.values.views}`, "td")]
+      : Array.from({ length: data.names.length + 3 }, () => make("td", {}, "")))));
 }
 
 function listed(cell, ...words) {
@@ -219,12 +251,11 @@ function recipeWords() {
 }
 
 function buildNotGood() {
-  const worst = ["suspect", "do not use", "failed"];
-  const bad = data.cells.filter(({ verdict }) => worst.includes(verdict));
-  bad.sort((one, other) => worst.indexOf(one.verdict) - worst.indexOf(other.verdict));
+  const bad = data.cells.filter(({ verdict }) => WORST.includes(verdict));
+  bad.sort((one, other) => WORST.indexOf(one.verdict) - WORST.indexOf(other.verdict));
   byId("bad").append(...bad.map((cell) => listed(cell,
     ...cell.ok ? [] : failureWords(cell), ...verdictWords(cell))));
-  const care = data.cells.filter(({ verdict, suspicions, warnings }) => !worst.includes(verdict)
+  const care = data.cells.filter(({ verdict, suspicions, warnings }) => !WORST.includes(verdict)
     && (verdict === "usable with care" || suspicions.length || warnings?.length));
   byId("care").hidden = !care.length;
   byId("care").open = care.length <= FEW_WITH_CARE;
@@ -235,8 +266,59 @@ function buildNotGood() {
   return bad.length + care.length;
 }
 
+// Links to experiments, the first ones; of the others it says how many there are.
+function linksTo(names) {
+  const links = names.slice(0, FEW_LINKS).flatMap((name, k) => [...k ? [", "] : [],
+    make("a", { href: addressOf(name) }, name)]);
+  const more = names.length - FEW_LINKS;
+  return more > 0 ? [...links, ` and ${more} more`] : links;
+}
+
+// What to do about the experiments of one verdict: each on its own if they are few.
+function stepsFor(verdict, todo, wordsOf) {
+  const those = data.cells.filter((cell) => cell.verdict === verdict);
+  if (those.length > FEW_STEPS) {
+    return [[make("strong", {}, `${todo} ${those.length}: `), ...linksTo(those.map(({ name }) => name))]];
+  }
+  return those.map((cell) => [make("strong", {}, `${todo} `), ...linksTo([cell.name]),
+    `${cell.lfl_mm === null ? "" : ` (${setting(cell)})`}: ${wordsOf(cell)}`]);
+}
+
+function missingWords({ lfl, fd, target: what, gain }) {
+  return `${Number(lfl.toPrecision(3))} mm, ${fd === "inf" ? "infinity" : `${Number(fd.toPrecision(3))} m`}, `
+    + `${what === "drone" ? "drone" : `board ${what}`} (${short(gain, 2)} px)`;
+}
+
+function nextSteps() {
+  const steps = [
+    ...stepsFor("suspect", "Check what was typed for", (cell) => sentence(cell.suspicions[0])),
+    ...stepsFor("do not use", "Film again", (cell) => sentence(cell.because.join("; "))),
+    ...stepsFor("failed", "Mend", (cell) => `${sentence(cell.reason)} ${cell.advice}`),
+    ...data.answer.filmNext.slice(0, FEW_STEPS).map(([text, names]) => [
+      make("strong", {}, "Film: "), `${text} (`, ...linksTo(names), ")."]),
+  ];
+  if (data.answer.filmNext.length > FEW_STEPS) {
+    steps.push([make("a", { href: "#/film-next" }, "All that is to be filmed")]);
+  }
+  if (data.missing.length) {
+    steps.push([make("strong", {}, "Add experiments: "), `${data.missing.map(missingWords).join("; ")}. `
+      + "In brackets: how much smaller the lens's largest sigma at the picture's corner becomes."]);
+  }
+  if (data.explorer) {
+    steps.push(["Intrinsics at any setting, and where they are uncertain: ",
+      make("a", { href: data.explorer, id: "explorer" }, "the lens explorer"), "."]);
+  }
+  return steps;
+}
+
+function buildNext() {
+  const steps = nextSteps();
+  byId("/next").hidden = !steps.length;
+  byId("next-steps").append(...steps.map((step) => make("li", {}, ...step)));
+}
+
 function buildFilmNext() {
-  byId("/film-next").hidden = !data.answer.filmNext.length;
+  byId("/film-next").hidden = data.answer.filmNext.length <= FEW_STEPS;
   byId("film-next").append(...data.answer.filmNext.map(([text, names]) => make("li", {},
     `${text} (`, ...names.flatMap((name, k) => [...k ? [", "] : [],
       make("a", { href: addressOf(name) }, name)]), ")")));
@@ -244,6 +326,8 @@ function buildFilmNext() {
 
 function buildOverview() {
   byId("title").textContent = data.camera ? `${data.lens} on ${data.camera}` : data.lens;
+  byId("source").textContent = `Calibration report of ${plural(data.cells.length, "experiment")}, `
+    + data.source;
   byId("usability").textContent = data.answer.usability;
   byId("counts").append(...data.answer.verdicts.map(([verdict, n]) => make("li", {},
     badge(verdict, `${n} ${verdict}`))));
@@ -251,7 +335,7 @@ function buildOverview() {
   const facts = [first, recipeWords(), ...others].filter(Boolean);
   byId("facts").replaceChildren(...facts.map((text) => make("li", { class: "number" }, text)));
   const placed = data.cells.filter((cell) => cell.place);
-  byId("quantity").add(new Option("verdict", VERDICT));
+  byId("quantity").add(new Option("fx and its verdict", VERDICT));
   for (const quantity of QUANTITIES) {
     byId("quantity").add(new Option(titleOf(quantity), quantity.key));
   }
@@ -264,8 +348,12 @@ function buildOverview() {
   if (lost) byId("unplaced").textContent = `${plural(lost, "experiment")} without a known setting: see `
     + "the list below.";
   const notGood = buildNotGood();
+  buildNext();
   buildFilmNext();
   buildList();
+  byId("off-paper").replaceChildren(...data.answer.offPaper ? [`${data.answer.offPaper.words} `,
+    "Experiments: ", ...data.answer.offPaper.cells.flatMap((name, k) => [...k ? [", "] : [],
+      make("a", { href: addressOf(name) }, name)]), "."] : []);
   byId("choose").hidden = !QUANTITIES.length;
   data.made.forEach((made, k) => {
     const n = data.cells.filter((cell) => cell.made === k).length;
@@ -274,12 +362,8 @@ function buildOverview() {
   });
   // An experiment may have any name of a folder, which has no slash in it.
   const contents = [["/grid", "Experiments"], ["/not-good", `Not good, and warnings (${notGood})`],
-    ["/film-next", "What to film next"], ["/intrinsics", "Intrinsics"], ["/made", "How it was made"]]
+    ["/intrinsics", "Intrinsics"], ["/made", "How it was made"]]
     .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", { href: `#${id}` }, text));
-  if (data.explorer) {
-    contents.unshift(make("a", { href: data.explorer, id: "explorer" },
-      "Explorer: intrinsics at any setting"));
-  }
   byId("contents").append(...contents);
   byId("quantity").addEventListener("change", paintCells);
   paintCells();

@@ -49,13 +49,14 @@ function buildWords(cell) {
     `${used} of ${plural(cell.views.length, "view")} used, with `
       + `${plural(stated.corners, "corner")}; residuals of ${short(stated.rms_px)} px RMS per `
       + `axis, the largest ${short(stated.max_px)} px.`,
-    `Where a point is projected to is known to ${short(projection.median)} px (median over the `
-      + `picture), ${short(projection.worst)} px at worst.`,
+    `Sigma of a projected point: ${short(projection.median)} px (median over the picture), `
+      + `${short(projection.worst)} px at worst.`,
   ];
   if (cell.bow_m) {
     const bow = cell.bow_m.map((value) => (1e3 * value).toFixed(2)).join(", ");
     lines.push(`The board is bent by ${bow} mm (along x, along y, twist).`);
   }
+  if (cell.offPaper) lines.push(sentence(`By the paper's rule it would be another one: ${cell.offPaper}`));
   byId("said").replaceChildren(...lines.map((text) => make("li", { class: "number" }, text)));
 }
 

@@ -63,7 +63,8 @@ function makeCurves(log) {
   figure.add("line", { ...at, source: upright(data.threshold), line_width: 1.5,
     ...dashes(2, 3) }, { line: "warn" });
   figure.add("text", { ...at, source: figure.source({ px: [data.threshold], percent: [2] }),
-    text: { value: `${data.threshold} px` }, x_offset: 5, text_font_size: "12px" },
+    text: { value: `${data.threshold} px` }, x_offset: -5, text_align: "right",
+    text_font_size: "12px" },
   { text: "warn" });
   const lines = data.curves.map((curve, method) => figure.add("line", { ...at, line_width: 2,
     source: figure.source(pointsOf(curve, axis.range[0])), ...dashes(...dashOf(method)) },

@@ -1,5 +1,6 @@
 // Scores of predicted intrinsics: tables, curves, and every video over time.
 
+byId("title").textContent = data.title;
 byId("used").append(...data.used.map((text) => make("li", {}, text)));
 byId("table").append(tableOf(data.table, "Scores of all frames"));
 for (const group of data.groups) {

@@ -130,22 +130,22 @@ class Chart {
   on(event, act) { this.figure.on_event(event, ({ x, y }) => act(x, y)); }
 
   paint() {
-    const [ink, quiet, line] = ["ink", "quiet", "line"].map(cssColour);
+    const [ink, quiet, axis] = ["ink", "quiet", "axis"].map(cssColour);
     const font = "system-ui, sans-serif";
     const { figure } = this;
-    figure.setv({ background_fill_color: null, border_fill_color: null, outline_line_color: line });
+    figure.setv({ background_fill_color: null, border_fill_color: null, outline_line_color: axis });
     figure.title.setv({ text_color: ink, text_font: font, text_font_size: "13px",
       text_font_style: "bold" });
-    for (const axis of [...figure.xaxes, ...figure.yaxes]) {
-      axis.setv({
+    for (const one of [...figure.xaxes, ...figure.yaxes]) {
+      one.setv({
         axis_label_text_color: quiet, axis_label_text_font: font, axis_label_text_font_size: "12px",
         axis_label_text_font_style: "normal", major_label_text_color: quiet,
-        major_label_text_font: font, major_label_text_font_size: "11px", axis_line_color: line,
-        major_tick_line_color: line, minor_tick_line_color: null,
+        major_label_text_font: font, major_label_text_font_size: "11px", axis_line_color: axis,
+        major_tick_line_color: axis, minor_tick_line_color: null,
       });
     }
     for (const grid of [...figure.xgrids, ...figure.ygrids]) {
-      grid.setv({ grid_line_color: line, grid_line_alpha: .6 });
+      grid.setv({ grid_line_color: axis, grid_line_dash: [1, 4] });
     }
     for (const [model, colours] of this.looks) {
       for (const [property, name] of colours) model.setv({ [property]: cssColour(name) });
@@ -186,7 +186,8 @@ for (const [event, isPrinting] of [["beforeprint", true], ["afterprint", false]]
     document.documentElement.classList.toggle("printing", isPrinting);
     for (const chart of charts) {
       const { element } = chart;
-      const room = element.closest(".figures") ? PAPER_WIDTH_PX / 2 - 10 : PAPER_WIDTH_PX;
+      const beside = element.closest(".maps") ? 3 : element.closest(".figures") ? 2 : 1;
+      const room = PAPER_WIDTH_PX / beside - (beside > 1 ? 14 : 0);
       element.style.zoom = isPrinting ? Math.min(1, room / (element.clientWidth || room)) : "";
     }
     paintCharts();
