@@ -17,6 +17,7 @@ from benchmarks import (
     checkerboards,
     detection,
     evaluation,
+    first_answer,
     footage,
     kalibr_reference,
     led,
@@ -35,7 +36,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "arithmetic", "render", "detection", "checkerboards", "footage", "led", "nights",
-        "annotate", "lenses", "evaluation", "kalibr", "pages", "scale", "accuracy",
+        "annotate", "lenses", "evaluation", "kalibr", "pages", "first-answer", "scale",
+        "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -61,6 +63,7 @@ def main() -> int:
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "pages": lambda: pages.run(console),
+        "first-answer": lambda: first_answer.run(console),
         "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }

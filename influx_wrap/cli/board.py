@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from influx_wrap.cli.options import PATH, catalogue_option, count_option, number_option
+from influx_wrap.cli.progress import spinner
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -131,7 +131,7 @@ def command(
         described,
         or_else="write elsewhere with --target",
         dpi=dpi or DEFAULT_DPI,
-        drawing=Console(stderr=True).status(f"drawing {out.name}"),
+        drawing=spinner(f"drawing {out.name}"),
     )
     console = answers()
     console.print(sheet.title, soft_wrap=True)

@@ -13,6 +13,7 @@ import click
 
 from influx_drone.errors import DroneError
 from influx_wrap import __version__
+from influx_wrap.cli.compilation import announced
 from influx_wrap.cli.lazy import LazyGroup
 from influx_wrap.cli.terminal import settle_streams
 from influx_wrap.errors import InputError
@@ -51,7 +52,8 @@ class _Commands(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with announced():
+                return super().invoke(ctx)
         except (InputError, DroneError) as error:
             raise _Mistake(str(error)) from None
         except click.MissingParameter:
