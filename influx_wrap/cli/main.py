@@ -21,6 +21,7 @@ from influx_wrap.errors import InputError
 COMMANDS = {
     "camera": "Intrinsics of a camera from photographs or videos of a board.",
     "plan": "Which experiments to shoot for a lens, each with which target.",
+    "catalogue": "Lenses, cameras and boards: list, show, new.",
     "board": "A board to print, true to scale, with its target.yaml.",
     "simulate": "Make the experiments of a lens whose answer is known.",
     "detect": "Corners of a board in all frames of a recording.",
@@ -37,7 +38,7 @@ COMMANDS = {
     "evaluate": "How good a method's predicted intrinsics are, against the truth.",
     "submission": "Predictions for the benchmark: template, fill, validate.",
     "compare": "Original, modified and batch calibration side by side.",
-    "kalibr": "A real Kalibr to calibrate with: make our fork, check which one it is.",
+    "kalibr": "A real Kalibr to calibrate with: make our fork, or check one.",
 }
 
 
