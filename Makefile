@@ -3,7 +3,9 @@
 PYTHON ?= python3
 LENS ?= canon17
 BIN := .venv/bin
+# What a calibration needs, and what tests and lint need as well.
 STAMP := .venv/.installed
+DEV_STAMP := .venv/.developing
 
 # PyPI's Blender is for Python 3.11 and needs an older numpy: it has an environment of its own.
 PYTHON311 ?= python3.11
@@ -50,8 +52,15 @@ ENGINE ?= $(shell for engine in docker podman; do $$engine info >/dev/null 2>&1 
 IMAGE_FLAGS ?=
 IMAGE_EXTRAS := video
 
-.DEFAULT_GOAL := help
-.PHONY: help calibrate kalibr calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs docs-site pictures lint clean
+.DEFAULT_GOAL := install
+.PHONY: install help calibrate kalibr calibrate-in-docker image lock engine demo compare test test-system system-packages bench docs docs-site pictures lint clean
+
+install: $(STAMP) ## what a calibration needs, in .venv; the default
+	@echo "Installed in .venv. Next, one of:"
+	@echo "  make calibrate LENS=canon17                a zoom lens, simulated"
+	@echo "  .venv/bin/influx-calib camera PHOTOS       a camera, from photographs of a board"
+	@echo "  .venv/bin/influx-calib evaluate --help     scores of predicted intrinsics"
+	@echo "  make help                                  all targets"
 
 help: ## this list
 	@echo "influx_wrap: make TARGET [LENS=canon17|premista80] [DATA=DIR] [CAMERA=NAME] [CATALOGUE=DIR] [OUT=DIR] [RECIPE=influx|paper|stock|batch] [JOBS=N] [IN=docker | ENGINE=kalibr [IMAGE=NAME]]"
@@ -96,7 +105,7 @@ engine:
 	@[ -n "$(ENGINE)" ] || { \
 	echo "Neither docker nor podman answers: install one of them, or start its service. Without IN=docker the work needs neither."; exit 1; }
 
-lock: $(STAMP) ## bring docker/requirements.txt up to date with pyproject.toml
+lock: $(DEV_STAMP) ## bring docker/requirements.txt up to date with pyproject.toml
 	echo "setuptools>=77" | $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
 	--custom-compile-command "make lock" $(IMAGE_EXTRAS:%=--extra %) pyproject.toml - --output-file docker/requirements.txt
 
@@ -111,10 +120,10 @@ compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lens
 kalibr: $(STAMP) ## our fork of Kalibr in third_party/kalibr/fork, to be built; FROM=REPOSITORY clones another one
 	$(BIN)/influx-calib kalibr fork $(if $(FROM),--from "$(FROM)")
 
-test: $(STAMP) ## the tests that need nothing but Python
+test: $(DEV_STAMP) ## the tests that need nothing but Python
 	$(BIN)/pytest -n 3 --dist worksteal -m "not system"
 
-test-system: $(STAMP) $(BLENDER_STAMP) $(METHODS_STAMP) system-packages ## the tests that need Debian packages, Blender and PyTorch
+test-system: $(DEV_STAMP) $(BLENDER_STAMP) $(METHODS_STAMP) system-packages ## the tests that need Debian packages, Blender and PyTorch
 	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)
 	@$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m system $(BLENDER_TESTS:%=--ignore=%); code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no other system tests."; else exit $$code; fi
@@ -131,10 +140,10 @@ system-packages:
 	$$as_root apt-get update -qq && \
 	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends $$missing
 
-bench: $(STAMP) ## how fast and how good, against OpenCV
+bench: $(DEV_STAMP) ## how fast and how good, against OpenCV
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP) ## run the commands of README and docs, record what they print; PAGES=lut.md, LONG=no|TEXT
+docs: $(DEV_STAMP) ## run the commands of README and docs, record what they print; PAGES=lut.md, LONG=no|TEXT
 	$(BIN)/python -m tests.docs.record $(if $(LONG),--long="$(LONG)") $(PAGES)
 
 # The site has an environment of its own: mkdocs is not needed for anything else.
@@ -151,10 +160,10 @@ $(DOCS_STAMP): pyproject.toml
 	$(DOCS_BIN)/python -m pip install --quiet --disable-pip-version-check --requirement .venv-docs/packages.txt
 	@touch $@
 
-pictures: $(STAMP) system-packages ## the pictures of README and docs; PICTURES=report.png makes one
+pictures: $(DEV_STAMP) system-packages ## the pictures of README and docs; PICTURES=report.png makes one
 	$(BIN)/python -m docs.pictures $(PICTURES)
 
-lint: $(STAMP) ## ruff, mypy and which folder may import which
+lint: $(DEV_STAMP) ## ruff, mypy and which folder may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -164,12 +173,31 @@ clean: ## remove the environments and everything made from the source; runs/ sta
 	rm -rf .venv .venv-blender .venv-methods .venv-docs build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find influx_wrap tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
+# What an interrupted installation left is thrown away; one that was whole is brought up to date.
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	echo "influx_wrap needs Python 3.11 or newer; $(PYTHON) is older or missing. Try: make PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "influx_wrap needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -c 'import platform; print("Python", platform.python_version())' 2>/dev/null || echo missing). Name another one: make PYTHON=python3.11"; exit 1; }
+	@if command -v $(UV) >/dev/null; then how=uv; no_pip=--without-pip; else how=pip; no_pip=; fi; \
+	echo "Installing influx_wrap and what a calibration needs in .venv, with $$how (once)"; \
+	[ -e $@ ] && clear= || clear=--clear; \
+	$(PYTHON) -m venv $$clear $$no_pip .venv || { \
+	echo "$(PYTHON) cannot make an environment. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
+	@$(call add,.[video])
 	@touch $@
+
+$(DEV_STAMP): $(STAMP)
+	@echo "Installing what tests and lint need in .venv (once)"
+	@$(call add,.[dev])
+	@touch $@
+
+# uv takes seconds where pip takes a minute; it does not read the settings of pip, which is asked next.
+UV ?= uv
+define add
+if command -v $(UV) >/dev/null && $(UV) pip install --quiet --python $(BIN)/python --editable "$(1)"; then exit 0; fi; \
+{ $(BIN)/python -m pip --version || $(BIN)/python -m ensurepip; } >/dev/null 2>&1; \
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable "$(1)" || { \
+echo "The installation is not complete, for the reason above. The same command tries again."; exit 1; }
+endef
 
 $(BLENDER_STAMP): pyproject.toml
 	@$(PYTHON311) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \

@@ -17,6 +17,7 @@ from benchmarks import (
     checkerboards,
     detection,
     evaluation,
+    first_answer,
     footage,
     kalibr_reference,
     keyframes,
@@ -38,7 +39,7 @@ def main() -> int:
     names = (
         "speed", "arithmetic", "render", "detection", "checkerboards", "keyframes", "footage",
         "lens-footage", "led", "nights", "annotate", "lenses", "evaluation", "kalibr", "pages",
-        "scale", "accuracy",
+        "first-answer", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -68,6 +69,7 @@ def main() -> int:
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
         "pages": lambda: pages.run(console),
+        "first-answer": lambda: first_answer.run(console),
         "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }

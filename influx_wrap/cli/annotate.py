@@ -16,7 +16,7 @@ from influx_wrap.annotate.files import annotate, length_of
 from influx_wrap.annotate.gaps import FrameRange, Jump, count_frames
 from influx_wrap.annotate.preview import MOST_WIDTH_PX, Preview, plan_preview, write_preview
 from influx_wrap.cli.options import PATH, catalogue_option, choice_option, weighing_option
-from influx_wrap.cli.progress import watch
+from influx_wrap.cli.progress import spinner, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.errors import InputError
 from influx_wrap.formats.files import check_writable
@@ -147,7 +147,7 @@ def command(
     as_csv = (kind or ("csv" if out.suffix.lower() == ".csv" else "influx")) == "csv"
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     planned = None
-    with errors.status(f"annotating {escape(metadata.name)}"):
+    with spinner(f"annotating {metadata.name}", errors):
         table = read_table(lut)
         if preview is not None and video is not None:
             width_px = preview_width or MOST_WIDTH_PX

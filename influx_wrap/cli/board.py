@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from influx_wrap.cli.options import PATH, catalogue_option, count_option, number_option
+from influx_wrap.cli.progress import spinner
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.errors import InputError
 from influx_wrap.formats.catalogue import load_catalogue
@@ -20,21 +18,30 @@ from influx_wrap.model.hardware import Board
 from influx_wrap.model.target import Checkerboard
 from influx_wrap.plan.boards import (
     COLS,
+    MIN_WHITE_MM,
+    PAPERS_MM,
     ROWS,
     SPACING,
     TAG_OF_LONG_SIDE,
     looks_the_same_upside_down,
+    paper_mm,
     square_that_fits_mm,
     squares_on_sheet,
     tags_on_sheet,
+    too_small,
 )
-from influx_wrap.run.print_board import print_board
+from influx_wrap.run.print_board import print_board, print_book
 
 DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 
 
 @click.command("board")
-@click.argument("size")
+@click.argument("sizes", nargs=-1, metavar="[SIZE]...")
+@click.option(
+    "--paper",
+    metavar="NAME",
+    help=f"Sheet to print on: {', '.join(PAPERS_MM)}, or millimetres such as 420x297.",
+)
 @count_option(
     "--rows", None, "Rows of tags or squares.", at_least=1, shown=f"the board's, or {ROWS}"
 )
@@ -85,7 +92,27 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
     shown="what leaves a margin of one square",
 )
 @number_option("--dpi", None, "Resolution of a PNG.", above=0, shown=f"{DEFAULT_DPI:g}")
-@click.option("--out", type=PATH, required=True, help="The sheet: .pdf, .svg or .png.")
+@number_option(
+    "--distance-m",
+    None,
+    "Greatest distance to the board, in metres; with --fx-px.",
+    above=0,
+    shown=False,
+)
+@number_option(
+    "--fx-px",
+    None,
+    "Focal length in pixels; warns if the board is too small to be seen.",
+    above=0,
+    shown=False,
+)
+@click.option(
+    "--out",
+    type=PATH,
+    required=True,
+    help="The sheet: .pdf, .svg or .png. For several boards a .pdf with a page for each, or a "
+    "folder.",
+)
 @click.option(
     "--target",
     type=PATH,
@@ -95,9 +122,12 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @catalogue_option
 def command(
     catalogue: Path | None,
-    size: str,
+    sizes: tuple[str, ...],
+    paper: str | None,
     rows: int | None,
     cols: int | None,
+    distance_m: float | None,
+    fx_px: float | None,
     dpi: float | None,
     out: Path,
     target: Path | None,
@@ -106,42 +136,95 @@ def command(
     """A board to print, true to scale, and the target.yaml that describes it.
 
     SIZE is the sheet's width and height in millimetres, such as 800x600, or the name of
-    a board in the catalogue. Print at 100 %, without fitting to the page, and measure
+    a board in the catalogue, which --paper prints on another sheet. Without SIZE the pattern
+    is chosen for the --paper. Print at 100 %, without fitting to the page, and measure
     the rulers in the margin afterwards.
+
+    Several boards are described by a file each, named after the board.
 
     \b
     Example:
+      influx-calib board --paper A3 --out a3.pdf
       influx-calib board 800x600 --out board.pdf
       influx-calib board 297x210 --rows 5 --cols 8 --out a4.svg
-      influx-calib board 800x600 --checkerboard --rows 8 --cols 11 --out checker.pdf
-      influx-calib board 297x210 --charuco --rows 5 --cols 8 --dictionary 4X4_50 --out a4.pdf
+      influx-calib board 400x300 200x150 --out boards.pdf
+      influx-calib board --paper A2 --checkerboard --rows 8 --cols 11 --out checker.pdf
+      influx-calib board --paper A4 --charuco --rows 5 --cols 8 --dictionary 4X4_50 --out a4.pdf
     """
-    board = load_catalogue(catalogue).boards.get(size)
-    size_mm = (board.width_mm, board.height_mm) if board else _size_mm(size)
     if dpi is not None and out.suffix.lower() != ".png":
         raise InputError(f"--dpi is for a PNG, but {out} is none: leave it out.")
-    printed = _printed(size_mm, board, rows, cols, options)
-    sheet = Sheet(*size_mm, printed)
-    described = target or out.with_name("target.yaml")
-    if described == out:
-        raise InputError(f"--out and --target are both {out}: give two files.")
-    print_board(
-        sheet,
-        out,
-        described,
-        or_else="write elsewhere with --target",
-        dpi=dpi or DEFAULT_DPI,
-        drawing=Console(stderr=True).status(f"drawing {out.name}"),
-    )
-    console = answers()
-    console.print(sheet.title, soft_wrap=True)
+    if (distance_m is None) != (fx_px is None):
+        raise InputError("--distance-m and --fx-px are given together, or neither of them.")
+    sheets = _sheets(sizes, paper, catalogue, rows, cols, options)
+    drawing = spinner(f"drawing {out.name}")
+    if len(sheets) == 1 and out.suffix:
+        (sheet,) = sheets.values()
+        described = target or out.with_name("target.yaml")
+        if described == out:
+            raise InputError(f"--out and --target are both {out}: give two files.")
+        print_board(
+            sheet, out, described,
+            or_else=f"add --target {out.with_suffix('.yaml')}",
+            dpi=dpi or DEFAULT_DPI, drawing=drawing,
+        )  # fmt: skip
+        written = [out, described]
+    else:
+        if target is not None:
+            raise InputError("--target is for one board: several are described by a file each.")
+        written = print_book(sheets, out, drawing)
+    for sheet in sheets.values():
+        answers().print(sheet.title, soft_wrap=True)
+        _say(sheet, None if distance_m is None or fx_px is None else (distance_m, fx_px))
+    for path in written:
+        print_written(path)
+
+
+def _sheets(
+    sizes: tuple[str, ...],
+    paper: str | None,
+    catalogue: Path | None,
+    rows: int | None,
+    cols: int | None,
+    options: dict[str, Any],
+) -> dict[str, Sheet]:
+    """Sheets by the names of their boards."""
+    if not sizes and paper is None:
+        raise InputError("which board? Give a size, such as 400x300, or --paper A3.")
+    boards = load_catalogue(catalogue).boards
+    sheet_mm = None if paper is None else paper_mm(paper)
+    sheets: dict[str, Sheet] = {}
+    for size in sizes or (str(paper),):
+        board = boards.get(size)
+        if paper is not None and sizes and board is None:
+            raise InputError(
+                f"{size} is not a board of the catalogue, and --paper says the size already: "
+                "leave one of them out."
+            )
+        own_mm = (board.width_mm, board.height_mm) if board else _size_mm(size)
+        if size in sheets:
+            raise InputError(f"{size} is named twice.")
+        printed = _printed(own_mm, board, rows, cols, options)
+        sheets[size] = Sheet(*(sheet_mm or own_mm), printed)
+    return sheets
+
+
+def _say(sheet: Sheet, seen: tuple[float, float] | None) -> None:
+    """What is wrong with a board, or may be."""
+    printed = sheet.target
     if isinstance(printed, Checkerboard) and looks_the_same_upside_down(printed):
-        console.print(
+        answers().print(
             "It looks the same upside down: with an odd number of rows and an even one of "
             "columns, or the reverse, it would not."
         )
-    for path in (out, described):
-        print_written(path)
+    faults = too_small(printed, seen)
+    white_mm = min(sheet.margins_mm)
+    if white_mm < MIN_WHITE_MM and (sheet.width_mm, sheet.height_mm) in PAPERS_MM.values():
+        faults.append(
+            f"{white_mm:.2g} mm of white at the edge, where many printers need {MIN_WHITE_MM:g}: "
+            "take smaller tags or squares"
+        )
+    for fault in faults:
+        click.echo(f"Warning: {fault}.", err=True)
 
 
 _TAGS = ("tag_size_mm", "spacing", "border")
@@ -184,15 +267,14 @@ def _printed(
 
 
 def _size_mm(text: str) -> tuple[float, float]:
-    """(width, height) from ``800x600``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)[xX](\d+(?:\.\d+)?)", text)
-    size = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
-    if not min(size) > 0 or math.isinf(max(size)):
+    """(width, height) from ``800x600`` or ``A3``."""
+    try:
+        return paper_mm(text)
+    except InputError:
         raise InputError(
-            f"{text!r} is neither a size in millimetres, such as 800x600, nor a board of the "
-            "catalogue."
-        )
-    return size
+            f"{text!r} is neither a size in millimetres, such as 800x600, nor a sheet, such as "
+            "A3, nor a board of the catalogue: influx-calib catalogue list names those."
+        ) from None
 
 
 def _refuse(what: str, options: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from influx_wrap.cli.options import (
     number_option,
     weighing_option,
 )
+from influx_wrap.cli.progress import spinner
 from influx_wrap.cli.tables import answers as answer_console
 from influx_wrap.cli.tables import print_written
 from influx_wrap.errors import InputError
@@ -103,7 +104,7 @@ def fit(table_file: Path) -> None:
       influx-calib lut fit canon17.json
     """
     table = read_table(table_file)
-    with Console(stderr=True).status("fitting the smooth lens"):
+    with spinner("fitting the smooth lens"):
         table = replace(table, smooth=smooth_lens(table).fit)
         write_table(table_file, table)
         odd = contradictions(table)
@@ -196,14 +197,13 @@ def crossval(table_file: Path, figure: Path | None) -> None:
       influx-calib lut crossval canon17.json --figure figures
     """
     table = read_table(table_file)
-    waiting = Console(stderr=True)
-    with waiting.status("leaving experiments out"):
+    with spinner("leaving experiments out"):
         judgements = judge_all(table)
     print_judgements(table, judgements)
     if figure is not None:
         from influx_wrap.report.table_figure import draw_all_left_out  # matplotlib is slow to load
 
-        with waiting.status("drawing"):
+        with spinner("drawing"):
             draw_all_left_out(table, judgements, figure)
         answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
 
@@ -266,7 +266,7 @@ def plot(table_file: Path, figure: Path, scheme: str) -> None:
     if len(table.columns) < 2:
         raise InputError(f"{table_file} has one focal length only: there is no plane to draw.")
     make_folder(figure)
-    with Console(stderr=True).status("drawing"):
+    with spinner("drawing"):
         draw_regions(lookup, figure / "regions.png")
         draw_intrinsics(lookup, figure / "intrinsics.png")
     answer_console().print(f"drawn: {escape(str(figure))}", soft_wrap=True)
@@ -292,7 +292,7 @@ def explore(catalogue: Path | None, table_file: Path, out: Path | None, is_opene
     if out.resolve() == table_file.resolve():
         raise InputError(f"{out} is the table itself: choose another file with --out.")
     check_writable(out)
-    with Console(stderr=True).status("leaving experiments out"):
+    with spinner("leaving experiments out"):
         proposals = proposed(table, load_catalogue(catalogue))
         write_explorer(out, table, judge_all(table), proposals)
     print_written(out)

@@ -13,6 +13,7 @@ import click
 
 from influx_drone.errors import DroneError
 from influx_wrap import __version__
+from influx_wrap.cli.compilation import announced
 from influx_wrap.cli.lazy import LazyGroup
 from influx_wrap.cli.terminal import settle_streams
 from influx_wrap.errors import InputError
@@ -20,6 +21,7 @@ from influx_wrap.errors import InputError
 COMMANDS = {
     "camera": "Intrinsics of a camera from photographs or videos of a board.",
     "plan": "Which experiments to shoot for a lens, each with which target.",
+    "catalogue": "Lenses, cameras and boards: list, show, new.",
     "board": "A board to print, true to scale, with its target.yaml.",
     "simulate": "Make the experiments of a lens whose answer is known.",
     "detect": "Corners of a board in all frames of a recording.",
@@ -36,7 +38,7 @@ COMMANDS = {
     "evaluate": "How good a method's predicted intrinsics are, against the truth.",
     "submission": "Predictions for the benchmark: template, fill, validate.",
     "compare": "Original, modified and batch calibration side by side.",
-    "kalibr": "A real Kalibr to calibrate with: make our fork, check which one it is.",
+    "kalibr": "A real Kalibr to calibrate with: make our fork, or check one.",
 }
 
 
@@ -51,7 +53,8 @@ class _Commands(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with announced():
+                return super().invoke(ctx)
         except (InputError, DroneError) as error:
             raise _Mistake(str(error)) from None
         except click.MissingParameter:

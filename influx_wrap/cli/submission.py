@@ -7,12 +7,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from influx_wrap.cli.options import PATH, Command, choice_option
-from influx_wrap.cli.progress import watch
+from influx_wrap.cli.progress import spinner, watch
 from influx_wrap.cli.tables import answers, print_written
 from influx_wrap.compute.progress import Progress
 from influx_wrap.errors import InputError
@@ -103,7 +102,7 @@ def template(
         blank = make_template(videos, method, kind, version)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, manifests))}: {error}") from None
-    with Console(stderr=True).status("writing"):
+    with spinner("writing"):
         write_submission(out, blank)
     _print(summarise(blank))
     print_written(out)
@@ -165,7 +164,7 @@ def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: P
     _check_out(out, prediction_files)
     predictions, taken = fill_from_files(template_file, prediction_files, _reading)
     check_upload_names(out, predictions.method)
-    with Console(stderr=True).status("writing"):
+    with spinner("writing"):
         write_submission(out, predictions)
     for one in taken:
         replaced = f", {one.replaced} of them in place of others" if one.replaced else ""

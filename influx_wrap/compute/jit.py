@@ -11,35 +11,19 @@ content: a damaged one counts as missing, and is made anew.
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from influx_wrap.compute import kernel_cache
+from influx_wrap.compute.kernel_cache import KERNELS
+
 Function = Callable[..., Any]
-
-_PACKAGE = Path(__file__).parents[1]
-_SUFFIX = "kernels.py"
-
-
-@cache
-def _cache_folder() -> Path:
-    digest = hashlib.sha256(numba.__version__.encode())
-    digest.update(Path(__file__).read_bytes())
-    for source in sorted(_PACKAGE.rglob(f"*{_SUFFIX}")):
-        digest.update(source.read_bytes())
-    if os.access(_PACKAGE, os.W_OK):
-        base = _PACKAGE / "__pycache__"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "influx_wrap"
-    return base / f"kernels-{digest.hexdigest()[:16]}"
-
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -75,8 +59,16 @@ class _Cache(FunctionCache):
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Machine code, or ``None``: it is compiled next, then."""
+        loaded = super().load_overload(sig, target_context)
+        if loaded is None:
+            kernel_cache.begin()
+        return loaded
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, unless the disk is full."""
+        kernel_cache.end()
         with suppress(OSError):
             super().save_overload(sig, data)
 
@@ -91,7 +83,7 @@ def _whole(path: str) -> Any:
 
 
 def _check_source(function: Function) -> None:
-    assert function.__code__.co_filename.endswith(_SUFFIX), "the cache does not see its source"
+    assert function.__code__.co_filename.endswith(KERNELS), "the cache does not see its source"
 
 
 def _compiled(function: Function, **options: Any) -> Function:
@@ -99,7 +91,7 @@ def _compiled(function: Function, **options: Any) -> Function:
     options |= {"nogil": True, "error_model": "numpy"}
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(_cache_folder())
+    config.CACHE_DIR = str(kernel_cache.cache_folder())
     try:
         compiled: Any = numba.njit(**options)(function)
         # No folder can be written: compiled code lives as long as the process.

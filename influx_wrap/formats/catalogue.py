@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TypeVar
 
 from influx_wrap.errors import InputError
-from influx_wrap.formats.files import Record, read_yaml
+from influx_wrap.formats.files import (
+    Record,
+    dump_yaml,
+    make_folder,
+    read_text,
+    read_yaml,
+    write_text,
+)
 from influx_wrap.model.hardware import Board, Camera, Lens
 from influx_wrap.model.rig import DeviceName
 from influx_wrap.model.target import AprilGrid
@@ -60,39 +68,78 @@ class Catalogue:
         return _look_up("board", self.boards, name)
 
 
+@dataclass(frozen=True)
+class Described:
+    """An entry as its file has it; ``path`` is ``None`` for one that comes with the package."""
+
+    kind: str
+    entry: Entry
+    text: str
+    path: Path | None
+
+
 def load_catalogue(extra: Path | None = None) -> Catalogue:
     """The packaged catalogue, and every ``*.yaml`` below the folder ``extra``."""
+    entries = [described.entry for described in described_entries(extra)]
+    return Catalogue(
+        {e.name: e for e in entries if isinstance(e, Camera)},
+        {e.name: e for e in entries if isinstance(e, Lens)},
+        {e.name: e for e in entries if isinstance(e, Board)},
+    )
+
+
+def described_entries(extra: Path | None = None) -> list[Described]:
+    """Those of ``load_catalogue``, with their files."""
     with as_file(files("influx_wrap") / "catalogue") as packaged:
-        entries = _load_folder(packaged)
+        entries = {
+            key: replace(described, path=None) for key, described in _load_folder(packaged).items()
+        }
     if extra is not None:
         if not extra.is_dir():
             raise InputError(f"{extra} is not a folder; a catalogue is a folder of YAML files.")
         entries |= _load_folder(extra)
-    return Catalogue(
-        {e.name: e for e in entries.values() if isinstance(e, Camera)},
-        {e.name: e for e in entries.values() if isinstance(e, Lens)},
-        {e.name: e for e in entries.values() if isinstance(e, Board)},
-    )
+    return list(entries.values())
 
 
-def _load_folder(folder: Path) -> dict[tuple[str, str], Entry]:
+def new_path(folder: Path, kind: str, name: str) -> Path:
+    """Where a new entry of a catalogue goes; nothing that is there is written over."""
+    path = folder / f"{name}.yaml"
+    if path.parent != folder:
+        raise InputError(f"{name!r} cannot be the name of a file: leave the / out.")
+    known = _load_folder(folder).get((kind, name)) if folder.is_dir() else None
+    taken = known.path if known else path if path.exists() else None
+    if taken is not None:
+        raise InputError(f"{taken} is there already: choose another name, or edit the file.")
+    return path
+
+
+def write_entry(path: Path, values: Mapping[str, object]) -> None:
+    """Write an entry, with its ``kind`` among its values, if it is one that can be read."""
+    _as_entry(Record(str(path), values))
+    make_folder(path.parent)
+    write_text(path, dump_yaml(values))
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return type(entry).__name__.lower(), entry.name
+
+
+def _load_folder(folder: Path) -> dict[tuple[str, str], Described]:
     """Entries by (kind, name)."""
-    entries: dict[tuple[str, str], Entry] = {}
-    origin: dict[tuple[str, str], Path] = {}
+    entries: dict[tuple[str, str], Described] = {}
     for path in sorted(folder.rglob("*.yaml")):
-        entry = _load_entry(path)
-        key = (type(entry).__name__.lower(), entry.name)
+        entry = _as_entry(read_yaml(path))
+        key = _key(entry)
         if key in entries:
             raise InputError(
-                f"{path}: {key[0]} {entry.name} is described in {origin[key]} already. "
+                f"{path}: {key[0]} {entry.name} is described in {entries[key].path} already. "
                 "Rename or remove one of them."
             )
-        entries[key], origin[key] = entry, path
+        entries[key] = Described(key[0], entry, read_text(path), path)
     return entries
 
 
-def _load_entry(path: Path) -> Entry:
-    record = read_yaml(path)
+def _as_entry(record: Record) -> Entry:
     kind = record.text("kind")
     if kind not in _READERS:
         raise record.fault("kind", f"must be one of {', '.join(_READERS)}, got {kind!r}.")
@@ -172,7 +219,11 @@ def _look_up(kind: str, known: Mapping[str, T], name: str) -> T:
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, n=1)
-    suggestion = f" Did you mean {close[0]}?" if close else ""
+    cure = (
+        f"Did you mean {close[0]}?"
+        if close
+        else f"To describe it: influx-calib catalogue new {kind} {shlex.quote(name)}."
+    )
     raise InputError(
-        f"there is no {kind} {name!r} in the catalogue; known: {', '.join(known)}.{suggestion}"
+        f"there is no {kind} {name!r} in the catalogue; known: {', '.join(known)}. {cure}"
     )

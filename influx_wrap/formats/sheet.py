@@ -14,8 +14,10 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import cv2
@@ -28,6 +30,9 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.pattern import black_outlines, cell_pattern
 from influx_wrap.model.target import AprilGrid, Charuco, Checkerboard
 from influx_wrap.model.words import size_text
+
+if TYPE_CHECKING:
+    from reportlab.pdfgen.canvas import Canvas
 
 DEFAULT_DPI = 300.0
 MAX_PIXELS = 300_000_000
@@ -184,21 +189,36 @@ def _letters(text: str) -> list[FloatArray]:
     return [np.asarray(outline) / large for outline in path.to_polygons(closed_only=True)]
 
 
-def _as_pdf(sheet: Sheet) -> bytes:
+def write_book(path: Path, sheets: Sequence[Sheet]) -> None:
+    """Write a PDF with a page for each sheet."""
+    if path.suffix.lower() != ".pdf":
+        raise InputError(f"{path}: several boards in one file are a .pdf; or name a folder.")
+    write_bytes(path, _as_pdf(*sheets))
+
+
+def _as_pdf(*sheets: Sheet) -> bytes:
     from reportlab.pdfgen.canvas import Canvas
 
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pageCompression=1, invariant=1)
+    canvas.setTitle("; ".join(sheet.title for sheet in sheets))
+    canvas.setCreator("influx_wrap")
+    # Asks the print dialogue not to fit the page to the paper.
+    canvas.setViewerPreference("PrintScaling", "None")
+    for sheet in sheets:
+        _draw_page(canvas, sheet)
+    canvas.save()
+    return buffer.getvalue()
+
+
+def _draw_page(canvas: Canvas, sheet: Sheet) -> None:
     if max(sheet.width_mm, sheet.height_mm) > MAX_PDF_MM:
         raise InputError(
             f"a PDF page is at most {MAX_PDF_MM} mm wide and high, the sheet is "
             f"{sheet.width_mm:g} x {sheet.height_mm:g} mm: write an SVG instead."
         )
     size = (sheet.width_mm * POINTS_PER_MM, sheet.height_mm * POINTS_PER_MM)
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer, pagesize=size, pageCompression=1, invariant=1)
-    canvas.setTitle(sheet.title)
-    canvas.setCreator("influx_wrap")
-    # Asks the print dialogue not to fit the page to the paper.
-    canvas.setViewerPreference("PrintScaling", "None")
+    canvas.setPageSize(size)
     for outlines in (_pattern(sheet), *_marks(sheet)):
         shape = canvas.beginPath()
         for outline in outlines:
@@ -209,8 +229,6 @@ def _as_pdf(sheet: Sheet) -> bytes:
             shape.close()
         canvas.drawPath(shape, stroke=0, fill=1)
     canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
 
 
 def _as_svg(sheet: Sheet) -> bytes:

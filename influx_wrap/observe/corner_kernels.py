@@ -114,6 +114,14 @@ def _solve(matrix: FloatArray, vector: FloatArray, n: int) -> bool:
     return True
 
 
+@jit
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    """A matrix into another one. As a slice, it would take seconds more to compile."""
+    for row in range(source.shape[0]):
+        for col in range(source.shape[1]):
+            target[row, col] = source[row, col]
+
+
 @fast_jit
 def fit_corners(
     image: Grey8,
@@ -229,8 +237,9 @@ def fit_corners(
                 break
             # Hardly any weight, but an invisible blur stays as it was.
             normal[4, 4] += 1e-3 * normal[3, 3]
-            factor[:] = normal
-            answer[:] = right_side
+            _copy(normal, factor)
+            for x in range(5):
+                answer[x] = right_side[x]
             if not _solve(factor, answer, 5) or not answer[3] > 0:
                 break
             du, dv, change = answer[0] / answer[3], answer[1] / answer[3], answer[4] / answer[3]
@@ -252,7 +261,7 @@ def fit_corners(
                 result[k, 2], result[k, 3] = answer[3], sigma
                 result[k, 4] = math.sqrt(max(0.0, 1 - misfit / variance))
                 for axis in range(2):
-                    factor[:] = normal
+                    _copy(normal, factor)
                     answer[:] = 0.0
                     answer[axis] = 1.0
                     if _solve(factor, answer, 5):

@@ -137,3 +137,109 @@ def test_mistakes_with_kinds_of_board(
     invoke: Invoke, tmp_path: Path, options: tuple[object, ...], problem: str
 ) -> None:
     assert_mistake(invoke("board", "297x210", *options, "--out", tmp_path / "b.svg"), problem)
+
+
+@pytest.mark.parametrize(
+    ("options", "page"),
+    [
+        (("--paper", "A3"), "420 x 297 mm: AprilGrid 8 x 11"),
+        (("--paper", "a4"), "297 x 210 mm: AprilGrid 8 x 11"),
+        (("A2",), "594 x 420 mm: AprilGrid 8 x 11"),
+        (("--paper", "Letter", "--checkerboard"), "279.4 x 215.9 mm: checkerboard 8 x 11"),
+        (("--paper", "500x400mm"), "500 x 400 mm: AprilGrid"),
+        (("200x150", "--paper", "A4"), "297 x 210 mm: AprilGrid 8 x 11, tag36h11, ids 0-87"),
+    ],
+)  # fmt: skip
+def test_papers(invoke: Invoke, tmp_path: Path, options: tuple[str, ...], page: str) -> None:
+    result = invoke("board", *options, "--out", tmp_path / "board.pdf")
+    assert result.exit_code == 0, result.output
+    assert page in result.stdout
+    assert result.stderr == ""
+
+
+def sizes_mm(pdf: Path) -> list[tuple[float, float]]:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(pdf)
+    return [tuple(round(side * 25.4 / 72, 3) for side in page.get_size()) for page in document]
+
+
+def test_several_boards_in_one_pdf(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("board", "400x300", "200x150", "A3", "--out", tmp_path / "boards.pdf")
+    assert result.exit_code == 0, result.output
+    assert sizes_mm(tmp_path / "boards.pdf") == [(400, 300), (200, 150), (420, 297)]
+    assert read_target(tmp_path / "400x300.yaml") == AprilGrid(11, 8, 0.024, 0.3)
+    assert read_target(tmp_path / "200x150.yaml") == AprilGrid(11, 8, 0.012, 0.3)
+    assert len(list(tmp_path.iterdir())) == 4
+    on_a3 = invoke("board", "200x150", "100x75", "--paper", "A3", "--out", tmp_path / "a3.pdf")
+    assert on_a3.exit_code == 0, on_a3.output
+    assert sizes_mm(tmp_path / "a3.pdf") == [(420, 297)] * 2
+
+
+def test_several_boards_in_one_folder(invoke: Invoke, tmp_path: Path) -> None:
+    folder = tmp_path / "boards"
+    for _ in range(2):
+        result = invoke("board", "400x300", "200x150", "--out", folder)
+        assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "200x150.pdf", "200x150.yaml", "400x300.pdf", "400x300.yaml",
+    ]  # fmt: skip
+    assert sizes_mm(folder / "200x150.pdf") == [(200, 150)]
+    # A second board beside the first is described beside it, when told so by the first answer.
+    assert invoke("board", "A4", "--out", folder / "a4.pdf").exit_code == 0
+    refused = invoke("board", "A3", "--out", folder / "a3.pdf")
+    cure = refused.stderr.partition("or add ")[2].rstrip(".\n").split()
+    assert invoke("board", "A3", "--out", folder / "a3.pdf", *cure).exit_code == 0
+    assert read_target(folder / "a3.yaml") != read_target(folder / "target.yaml")
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (("100x75",), "a tag's cell is 0.6 mm wide, and below 1 mm"),
+        (("A5", "--charuco", "--rows", 16, "--cols", 24), "a marker's cell is 0.86 mm wide"),
+        (("A4", "--distance-m", 3, "--fx-px", 1000), "at 3 m, a tag's cell is 0.59 px wide"),
+        (("800x600", "--distance-m", 3, "--fx-px", 1000), "at 3 m, a tag's cell is 1.6 px wide"),
+        (("A4", "--checkerboard", "--distance-m", 9, "--fx-px", 1000), "has to be 6 px: go nearer"),
+        (("A3", "--tag-size-mm", 27.5), "of white at the edge, where many printers need 5"),
+    ],
+)
+def test_what_is_too_small(
+    invoke: Invoke, tmp_path: Path, options: tuple[object, ...], warning: str
+) -> None:
+    result = invoke("board", *options, "--out", tmp_path / "board.svg")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("Warning: ")
+    assert warning in result.stderr
+    assert (tmp_path / "board.svg").exists()
+
+
+def test_what_is_large_enough(invoke: Invoke, tmp_path: Path) -> None:
+    seen = ("--distance-m", 2.3, "--fx-px", 1000)
+    result = invoke("board", "800x600", *seen, "--out", tmp_path / "board.svg")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "which board? Give a size, such as 400x300, or --paper A3."),
+        (("--paper", "A9"), "'A9' is no size of paper: give A0,"),
+        (("500x400", "--paper", "A3"), "500x400 is not a board of the catalogue, and --paper"),
+        (("A3", "A3"), "A3 is named twice"),
+        (("A3", "--distance-m", 3), "are given together"),
+        (("800x600", "--paper", "A4"), "larger than the sheet of 297 x 210 mm"),
+    ],
+)
+def test_mistakes_with_papers(
+    invoke: Invoke, tmp_path: Path, arguments: tuple[object, ...], problem: str
+) -> None:
+    assert_mistake(invoke("board", *arguments, "--out", tmp_path / "b.pdf"), problem)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_boards_are_no_picture(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("board", "A3", "A4", "--out", tmp_path / "b.png")
+    assert_mistake(result, "several boards in one file are a .pdf; or name a folder")
+    result = invoke("board", "A3", "A4", "--out", tmp_path / "b", "--target", tmp_path / "t.yaml")
+    assert_mistake(result, "--target is for one board")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from influx_wrap.compute import jit as module
+from influx_wrap.compute import kernel_cache
 
 SOURCE = """
 from influx_wrap.compute.jit import jit
@@ -25,7 +26,7 @@ def doubled(x):
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     """The kernel, as a new process would have it, with a cache of its own."""
-    monkeypatch.setattr(module, "_cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path / "cache")
     source = tmp_path / "a_kernels.py"
     source.write_text(SOURCE)
 

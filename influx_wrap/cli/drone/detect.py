@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from influx_wrap.cli.options import PATH, jobs_option, number_option
-from influx_wrap.cli.progress import RESUME, watch
+from influx_wrap.cli.progress import RESUME, spinner, watch
 from influx_wrap.cli.tables import answers
 from influx_wrap.flight.pipeline import FLASHES_PNG, detect_flight
 from influx_wrap.formats.flight import FLASHES, OTHER_LIGHTS, OtherLight
@@ -47,7 +46,6 @@ def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int
     Example:
       influx-calib drone detect night.mp4 --out flight
     """
-    errors = Console(stderr=True)
     try:
         found = detect_flight(
             video,
@@ -56,7 +54,7 @@ def command(video: Path, out: Path, flash_s: float, fps: float | None, jobs: int
             flash_s=flash_s,
             fps=fps,
             watch=watch,
-            drawing=lambda: errors.status("drawing the contact sheet"),
+            drawing=lambda: spinner("drawing the contact sheet"),
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
