@@ -132,7 +132,7 @@ def spread(
     information, score = views.information[used], views.score[used]
     if not (len(used) and np.isfinite(information).all()):
         raise np.linalg.LinAlgError("no view determines the intrinsics")
-    sigma_px *= math.sqrt(_shared_noise(information, score, sigma_px))
+    shared = _shared_noise(information, score, sigma_px)
     identical = alike(outlines[used], NEAR_IDENTICAL * diagonal_px)
     with np.errstate(over="ignore", invalid="ignore"):
         base = _noise_covariance(information, identical, sigma_px, prior)
@@ -142,7 +142,8 @@ def spread(
     similar = alike(outlines[used], SIMILAR * diagonal_px)
     if similar.max() + 1 < MIN_GROUPS:
         # It cannot be told how much they share, so all of it is taken as shared.
-        return Spread(_noise_covariance(information, similar, sigma_px, prior), n_groups, None)
+        together = _noise_covariance(information, similar, sigma_px, prior)
+        return Spread(shared * together, n_groups, None)
     membership = np.eye(similar.max() + 1)[similar].T
     # In parameters whose noise covariance is the identity every direction would be 1 but for
     # chance, and nothing depends on the units in which the target or the lens are described.
@@ -155,7 +156,7 @@ def spread(
     usual, rare = _largest_by_chance(grouped, signs, whitened_prior, sigma_px)
     # The clearer it is that there is more than noise, the less of it is taken for a rare chance.
     chance = usual + (rare - usual) * min(1.0, rare / excess[-1])
-    factors = np.maximum(1.0, excess - (chance - 1.0))
+    factors = np.maximum(shared, excess - (chance - 1.0))
     turned = root @ directions
     return Spread((turned * factors) @ turned.T, n_groups, float(factors.max()))
 
