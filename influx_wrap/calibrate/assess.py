@@ -17,7 +17,7 @@ from influx_wrap.calibrate.best_fit import BestFit
 from influx_wrap.calibrate.goodness import Goodness
 from influx_wrap.calibrate.model_error import MIN_GROUPS
 from influx_wrap.calibrate.two_cameras import TwoCameras
-from influx_wrap.model.arrays import FloatArray
+from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, field_of_view_deg
 from influx_wrap.model.result import Assessment, Grade, ProjectionUncertainty
 from influx_wrap.model.words import counted
@@ -68,6 +68,8 @@ class Evidence:
     goodness    of the answer; None for measured points, whose residuals are not corners' alone
     board_m     longer side of the board; None if the target is no board
     two_cameras  what the views look like if they are not of one camera
+    upside_down  (V,) the views whose pictures were turned, None if none were
+    is_kept_central  whether a prior nobody asked for keeps the principal point near the centre
     view_names  what people call the views
     """
 
@@ -79,6 +81,8 @@ class Evidence:
     image_size: tuple[int, int]
     board_m: float | None
     two_cameras: TwoCameras | None
+    upside_down: BoolArray | None
+    is_kept_central: bool
     view_names: tuple[str, ...]
 
     @property
@@ -111,17 +115,28 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
 
 
 def _cameras(evidence: Evidence) -> Iterator[_Finding]:
+    if evidence.upside_down is not None:
+        yield _Finding(
+            "do not use",
+            f"{_some(evidence, evidence.upside_down)} fit much better upside down beside the "
+            "others: some pictures were turned by 180 degrees",
+        )
     two = evidence.two_cameras
     if two is None:
         return
-    names = [name for name, other in zip(evidence.view_names, two.is_second, strict=True) if other]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     cameras = [f"fx {t[0]:.4g}, cx {t[2]:.4g}, cy {t[3]:.4g}" for t in (two.first, two.second)]
     yield _Finding(
         "do not use",
         f"the views are of two cameras, or one was zoomed, refocused or turned upside down: "
-        f"{cameras[1]} fits {', '.join(names[:NAMED])}{more} and {cameras[0]} the others",
+        f"{cameras[1]} fits {_some(evidence, two.is_second)} and {cameras[0]} the others",
     )
+
+
+def _some(evidence: Evidence, views: BoolArray) -> str:
+    """The names of some of the views (V,)."""
+    names = [name for name, chosen in zip(evidence.view_names, views, strict=True) if chosen]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _lens(evidence: Evidence) -> Iterator[_Finding]:
@@ -163,6 +178,14 @@ def _precision(evidence: Evidence) -> Iterator[_Finding]:
         yield _Finding(grade, f"a projected point is uncertain by {median_px:.2g} px")
     if not evidence.best.converged:
         yield _Finding("usable with care", "the adjustment stopped before it had converged")
+    # A drone's flashes far away never tell it, and sigma says by how much.
+    if evidence.is_kept_central and evidence.board_m is not None:
+        sigma_px = math.sqrt(evidence.covariance[2:4, 2:4].diagonal().max())
+        yield _Finding(
+            "usable with care",
+            "the views hardly determine the principal point, which is taken to be within some "
+            f"{sigma_px:.2g} px of the picture's centre",
+        )
 
 
 def _views(evidence: Evidence) -> Iterator[_Finding]:
@@ -250,6 +273,8 @@ def _film_next(evidence: Evidence) -> Iterator[str]:
     best, goodness = evidence.best, evidence.goodness
     if evidence.two_cameras is not None:
         yield "calibrate each camera, zoom and focus with its own pictures"
+    if evidence.upside_down is not None:
+        yield "turn these pictures back, as the sensor saw them"
     if goodness is None:
         return
     missing = [name for name, row, column in _CORNERS if not goodness.seen[row, column]]
@@ -265,6 +290,8 @@ def _film_next(evidence: Evidence) -> Iterator[str]:
     tilts = np.degrees(np.arccos(np.clip(np.abs(best.poses[:, 8]), 0, 1)))
     if tilts.max() < FLAT_DEG:
         yield "tilt the board by 30 to 45 degrees: up, down, left and right"
+    elif evidence.is_kept_central:
+        yield "tilt the board more, and film it nearer if the focus allows it"
     if best.bow is not None and np.abs(best.bow).max() > BENT * evidence.board_m:
         yield "fix the board to something flat"
     if (

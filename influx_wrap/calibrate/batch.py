@@ -172,8 +172,8 @@ def _fit_with_bow(
         return fit, None, sure
     side = float((task.points.max(axis=0) - task.points.min(axis=0)).max())
     impossible = bool(np.abs(shape).max() > MOST_BOW * side)
-    length = float(shape @ np.linalg.solve(fit.spread.covariance[8:, 8:], shape))
-    fits_else = fit.spread.inflation is None or fit.spread.inflation == 1
+    length = float(shape @ np.linalg.solve(fit.spread.halves[8:, 8:], shape))
+    fits_else = fit.spread.halves_inflation in (None, 1)
     enough = BOW_EVIDENCE if fits_else else CLEAR_BOW
     if not impossible and (bow == "on" or length >= enough):
         return fit, None, sure

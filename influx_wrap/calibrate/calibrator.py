@@ -26,7 +26,7 @@ from influx_wrap.calibrate.rollouts import (
     select_rollout,
 )
 from influx_wrap.calibrate.start import Start, make_start
-from influx_wrap.calibrate.two_cameras import two_cameras
+from influx_wrap.calibrate.two_cameras import two_cameras, upside_down
 from influx_wrap.calibrate.uncertainty import projection_uncertainty
 from influx_wrap.compute.progress import Progress
 from influx_wrap.model.arrays import FloatArray
@@ -357,10 +357,12 @@ def _assessed(
     goodness = None
     if not (isinstance(target, PointCloud) and target.covariance is not None):
         goodness = goodness_of(problem, fit.theta, best.bow, best.poses, best.weights)
-    apart = None
+    apart, turned = None, None
     # Where noise alone explains how the views differ, they are of one camera.
     if best.inflation is not None and best.inflation > 1:
         apart = two_cameras(problem, best.theta, best.poses, best.weights)
+        if apart is None:
+            turned = upside_down(problem, best.theta, best.poses, best.weights)
     extent = target.points.max(axis=0) - target.points.min(axis=0)
     return assess(
         Evidence(
@@ -372,6 +374,8 @@ def _assessed(
             image_size=problem.image_size,
             board_m=None if isinstance(target, PointCloud) else float(extent.max()),
             two_cameras=apart,
+            upside_down=turned,
+            is_kept_central=best.prior_used and start.recipe.pp_prior == "auto",
             view_names=start.observations.view_names,
         )
     )

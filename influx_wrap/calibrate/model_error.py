@@ -65,11 +65,16 @@ class Spread:
     groups     number of different views, near-identical ones counted once
     inflation  largest ratio by which a variance grew beyond what noise alone explains; None
                where there are too few different views to say
+    halves     (n, n) covariance by what the halves alone show, and
+    halves_inflation  how far that grew: for judging a parameter that can stand for an error of
+               the model, which is all that residuals along it tell
     """
 
     covariance: FloatArray
     groups: int
     inflation: float | None
+    halves: FloatArray
+    halves_inflation: float | None
 
 
 def view_information(
@@ -132,7 +137,7 @@ def spread(
     information, score = views.information[used], views.score[used]
     if not (len(used) and np.isfinite(information).all()):
         raise np.linalg.LinAlgError("no view determines the intrinsics")
-    sigma_px *= math.sqrt(_shared_noise(information, score, sigma_px))
+    shared = _shared_noise(information, score, sigma_px)
     identical = alike(outlines[used], NEAR_IDENTICAL * diagonal_px)
     with np.errstate(over="ignore", invalid="ignore"):
         base = _noise_covariance(information, identical, sigma_px, prior)
@@ -142,7 +147,8 @@ def spread(
     similar = alike(outlines[used], SIMILAR * diagonal_px)
     if similar.max() + 1 < MIN_GROUPS:
         # It cannot be told how much they share, so all of it is taken as shared.
-        return Spread(_noise_covariance(information, similar, sigma_px, prior), n_groups, None)
+        together = _noise_covariance(information, similar, sigma_px, prior)
+        return Spread(shared * together, n_groups, None, together, None)
     membership = np.eye(similar.max() + 1)[similar].T
     # In parameters whose noise covariance is the identity every direction would be 1 but for
     # chance, and nothing depends on the units in which the target or the lens are described.
@@ -155,9 +161,13 @@ def spread(
     usual, rare = _largest_by_chance(grouped, signs, whitened_prior, sigma_px)
     # The clearer it is that there is more than noise, the less of it is taken for a rare chance.
     chance = usual + (rare - usual) * min(1.0, rare / excess[-1])
-    factors = np.maximum(1.0, excess - (chance - 1.0))
     turned = root @ directions
-    return Spread((turned * factors) @ turned.T, n_groups, float(factors.max()))
+    covariances, inflations = [], []
+    for least in (shared, 1.0):
+        factors = np.maximum(least, excess - (chance - 1.0))
+        covariances.append((turned * factors) @ turned.T)
+        inflations.append(float(factors.max()))
+    return Spread(covariances[0], n_groups, inflations[0], covariances[1], inflations[1])
 
 
 def _shared_noise(information: FloatArray, score: FloatArray, sigma_px: float) -> float:

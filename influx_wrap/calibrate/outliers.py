@@ -102,8 +102,8 @@ def corner_weights(
     active: BoolArray, allowed: BoolArray,
 ) -> FloatArray:  # fmt: skip
     """(C, CHUNK) weights of corners with residuals (C, CHUNK, 2): 0 of outliers, and of all corners
-    of views that are mostly outliers, else 1, or less (Huber's) where only the trend speaks for a
-    corner, so that none pulls more than the worst of the others.
+    of views that are mostly outliers, else 1. Where only the trend speaks for a corner it is less,
+    the square of the limit over the residual: the further the model is off, the less it is bent.
 
     active   corners that took part in the fit; allowed those that may
     """
@@ -117,7 +117,7 @@ def corner_weights(
     if doubtful.any():
         beside, sigma = _beside_trend(problem, principal_point, residual, allowed, doubtful)
         near = np.linalg.norm(beside, axis=1) <= OUTLIER_SIGMAS * np.hypot(reach[doubtful], sigma)
-        weights[doubtful] = near * limit[doubtful] / np.sqrt(squared[doubtful])
+        weights[doubtful] = near * limit[doubtful] ** 2 / squared[doubtful]
     seen = np.add.reduceat(problem.count, problem.first[:-1])
     kept = np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1])
     hopeless = (kept < MIN_CORNERS_PER_VIEW) | (kept < MIN_INLIER_SHARE * seen)

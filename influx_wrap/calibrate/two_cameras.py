@@ -1,16 +1,20 @@
-"""Are all views of one camera, at one zoom and focus?
+"""Are all views of one camera, at one zoom and focus, and held the same way up?
 
 One flat board in one view says little about the focal length, so views of two cameras can be fitted
 together, with residuals and a sigma that look like those of a poor lens. But then two sets of
 intrinsics, each for its own views, fit many times better, and with one camera they hardly do,
 whatever its lens model or its board has against it. The views are sorted as in k-means: each goes
 to the camera that fits it better, both are fitted again, and so on from several beginnings.
+
+Pictures that were turned upside down, as some programs do with a camera that was held so, are of
+one camera that has its principal point, and its decentring, mirrored. That costs no parameters, so
+that a smaller gain tells it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +28,15 @@ from influx_wrap.model.arrays import BoolArray, FloatArray
 MUCH_BETTER = 0.65
 """RMS with two cameras, in units of that with one, below which there are two. Of one camera's views
 on real footage, with bent boards and lenses that k1 and k2 do not describe, it is 0.8 or more."""
+UPSIDE_DOWN = 0.93
+"""The same for one camera, some of whose pictures are upside down."""
 FEWEST = 4
 """Each camera has at least so many views: fewer are fitted by anything."""
 MOST_VIEWS = 24
 """Views that are sorted; the others go to the camera that fits them."""
 ROUNDS = 6
+HALF_TURN = np.array([-1.0, -1, -1, -1, -1, -1, 1, 1, 1, -1, -1, 1])
+"""A pose (12,), times this, is that of a camera that is turned by 180 degrees about its axis."""
 QUICK_STOP = Stop(
     lambda0=1e-5, scaled_damping=True, least_shrink=1e-3, max_iterations=15, decrement=1e-3
 )
@@ -87,6 +95,61 @@ def two_cameras(
     if is_second[used].mean() > 0.5:
         first, second, is_second = second, first, ~is_second
     return TwoCameras(first, second, is_second & np.isin(np.arange(problem.n_views), used))
+
+
+def upside_down(
+    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+) -> BoolArray | None:
+    """(V,) the views whose pictures are upside down beside the others', the fewer; None if all
+    are the same way up, or it makes no difference. Arguments as of ``two_cameras``."""
+    used = np.flatnonzero(np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1]) > 0)
+    if len(used) < FEWEST:
+        return None
+    active = np.zeros(problem.n_views, dtype=bool)
+    active[used[np.linspace(0, len(used) - 1, min(len(used), MOST_VIEWS)).astype(int)]] = True
+    part, chunks = problem.some_views(active)
+    few, turned = weights[chunks], _turned(part)
+    one = adjust(part, theta, poses[active], stop=QUICK_STOP, weights=few)
+    together = _rms(_view_rms_px(part, one.theta, one.poses, few))
+    best_rms, best = np.inf, one.theta
+    for is_turned in _beginnings(part, one.theta, one.poses, few):
+        for _ in range(ROUNDS):
+            mixed = replace(
+                part,
+                data=np.where(is_turned[part.view_of_chunk][:, None], turned.data, part.data),
+            )
+            begin = np.where(is_turned[:, None], one.poses * HALF_TURN, one.poses)
+            fit = adjust(mixed, one.theta, begin, stop=QUICK_STOP, weights=few)
+            upright = np.where(is_turned[:, None], fit.poses * HALF_TURN, fit.poses)
+            as_is = _rms_of(part, fit.theta, upright, few)
+            the_other_way = _rms_of(turned, fit.theta, upright * HALF_TURN, few)
+            rms_px = _rms(np.where(is_turned, the_other_way, as_is))
+            if rms_px < best_rms:
+                best_rms, best = rms_px, fit.theta
+            again = the_other_way < as_is
+            if np.array_equal(again, is_turned):
+                break
+            is_turned = again
+    if not best_rms < UPSIDE_DOWN * together:
+        return None
+    try:
+        as_is, the_other_way = (
+            _rms_of(each, best, estimate_poses(each, best), weights)
+            for each in (problem, _turned(problem))
+        )
+    except PoseError:
+        return None
+    found = the_other_way < as_is
+    if found[used].mean() > 0.5:
+        found = ~found
+    return found & np.isin(np.arange(problem.n_views), used)
+
+
+def _turned(problem: Problem) -> Problem:
+    """The same views, with all pictures turned by 180 degrees."""
+    data = problem.data.reshape(len(problem.data), -1, problem.point.shape[1]).copy()
+    data[:, 3:5] = (np.array(problem.image_size) - 1)[:, None] - data[:, 3:5]
+    return replace(problem, data=data.reshape(problem.data.shape))
 
 
 def _beginnings(

@@ -258,12 +258,45 @@ def test_views_of_two_cameras_are_told_apart(other: Intrinsics) -> None:
     np.testing.assert_allclose(numbers, [other.fx, CAMERA.fx], rtol=0.01)
 
 
+def test_a_principal_point_that_only_a_prior_knows_is_to_be_used_with_care() -> None:
+    """A tele lens, whose principal point is 4 % of the width off the centre, says little of it."""
+    tele = Intrinsics(9000.0, 9000.0, 690.5, 441.5, -0.05, 0.1, 0.0, 0.0)
+    seen = board_scene(3, 15, camera=tele, depth_m=4.5).observations
+    verdict = calibrate(seen, "batch").assessment
+    assert verdict is not None
+    assert verdict.grade == "usable with care"
+    assert any("hardly determine the principal point" in reason for reason in verdict.reasons)
+    assert any("tilt the board more" in advice for advice in verdict.film_next)
+    asked = dataclasses.replace(RECIPES["batch"], pp_prior="on")
+    verdict = calibrate(seen, asked).assessment
+    assert verdict is not None
+    assert verdict.grade == "good"
+
+
+@pytest.mark.parametrize("off_px", [2.0, 6.0])
+def test_pictures_that_are_upside_down_are_named(off_px: float) -> None:
+    """A third of them, of a camera whose principal point is nearly in the middle."""
+    camera = dataclasses.replace(CAMERA, cx=639.5 + off_px, cy=479.5 - off_px)
+    observations = board_scene(4, 30, camera=camera).observations
+    answer = calibrate(observations, "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "good"
+    uv = observations.uv.copy()
+    uv[::3] = np.where(observations.valid[::3, :, None], np.array(IMAGE_SIZE) - 1 - uv[::3], 0.0)
+    answer = calibrate(dataclasses.replace(observations, uv=uv), "batch")
+    assert answer.assessment is not None
+    assert answer.assessment.grade == "do not use"
+    first = "view 0, view 3, view 6, view 9 and 6 more fit much better upside down"
+    assert answer.assessment.reasons[0].startswith(first)
+
+
 def test_a_lens_that_the_model_does_not_describe_is_one_camera() -> None:
     """Nor is a board that is bent."""
     for seen in (fisheye(110.0), board_scene(4, 20, bow_m=(0.01, -0.01, 0.0)).observations):
         answer = calibrate(seen, "batch", focal_px=600.0)
         assert answer.assessment is not None
         assert "two cameras" not in answer.assessment.sentence
+        assert "upside down" not in answer.assessment.sentence
 
 
 def test_poses_that_are_alike_are_counted_in_words() -> None:
