@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from influx_wrap.formats.lut import read_table
 from influx_wrap.lut.lens_model import smooth_lens
 from influx_wrap.lut.smooth.fit import Measured
 from influx_wrap.model.arrays import BoolArray, FloatArray
+from influx_wrap.model.experiment import Cell
 from influx_wrap.model.hardware import Lens
 from influx_wrap.model.table import Table, grid_of
 from influx_wrap.plan.candidates import Reach
@@ -103,10 +105,15 @@ class Setup:
 
 def chosen(setup: Setup, experiments: int, seed: int) -> Table:
     """A table of experiments chosen before anything is measured."""
-    boards = load_catalogue().boards.values()
-    cells = choose_plan(setup.lens, table_camera(setup.plan), boards, experiments).plan.cells
+    cells = _chosen_cells(setup, experiments)
     settings = np.array([(cell.lfl_mm, cell.fd_m) for cell in cells])
     return setup.measure(settings, np.array([cell.board is None for cell in cells]), seed)
+
+
+@lru_cache
+def _chosen_cells(setup: Setup, experiments: int) -> tuple[Cell, ...]:
+    boards = load_catalogue().boards.values()
+    return choose_plan(setup.lens, table_camera(setup.plan), boards, experiments).plan.cells
 
 
 def grown(setup: Setup, experiments: int, seed: int) -> Table:

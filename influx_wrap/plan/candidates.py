@@ -15,9 +15,12 @@ from influx_wrap.plan.grid import choose_board
 from influx_wrap.plan.measuring import expected_covariance
 
 N_LFL, N_FD = 13, 12
-"""Settings to choose from: focal lengths evenly in their logarithm, focus distances in 1 / FD."""
+"""Settings to choose from: focal lengths evenly in their logarithm, focus distances in 1 / FD, with
+one more between the farthest two."""
 N_PLACES = 9
 """Settings that count, along either ring."""
+FAR = 1.5
+"""How much more sigma counts at infinity than elsewhere."""
 DIGITS = 3
 """Of settings that a person turns to."""
 
@@ -41,11 +44,16 @@ class Reach:
             fd = self.nearest_m / np.linspace(1, 0, N_PLACES)
         return np.column_stack([np.repeat(lfl, len(fd)), np.tile(fd, len(lfl))])
 
+    def weight(self) -> FloatArray:
+        """(p,) how much sigma counts at these places."""
+        return np.where(np.isinf(self.places()[:, 1]), FAR, 1.0)
+
     def settings(self) -> list[tuple[float, float]]:
         """LFL and FD, in few digits, that experiments can be made at."""
         low, high = self.lfl_mm
         lfls = [min(max(_rounded(lfl), low), high) for lfl in self._focal_lengths(N_LFL).tolist()]
-        fds = [max(_rounded(self.nearest_m * N_FD / i), self.nearest_m) for i in range(N_FD, 0, -1)]
+        parts = [*range(N_FD, 1, -1), 1.5, 1]
+        fds = [max(_rounded(self.nearest_m * N_FD / part), self.nearest_m) for part in parts]
         lfls[0], lfls[-1], fds[0] = low, high, self.nearest_m
         return [(lfl, fd) for lfl in dict.fromkeys(lfls) for fd in fds]
 

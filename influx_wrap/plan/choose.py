@@ -128,7 +128,7 @@ def _problem(reach: Reach, camera: Camera, asked: list[Candidate]) -> DesignProb
     is_drone = np.array([one.board is None for one in asked])
     lfl_mm = np.array([one.lfl_mm for one in asked])
     end = np.where(lfl_mm == reach.lfl_mm[1], 2, np.where(lfl_mm == reach.lfl_mm[0], 1, 0))
-    return DesignProblem(tuple(processes), np.zeros(len(places)), is_drone, end)
+    return DesignProblem(tuple(processes), np.zeros(len(places)), reach.weight(), is_drone, end)
 
 
 def usual_hyper() -> FloatArray:

@@ -7,7 +7,8 @@ length and radial distortion displace it. Experiments are chosen one after the o
 beside those before it; then each is exchanged for a better one while there is one.
 
 The measure of a design is a high mean of these sigmas, near the largest: the largest alone does
-not change until all of several bad places are cured.
+not change until all of several bad places are cured. Infinity counts more than the rest: no
+experiment is made there, and most of what is filmed outdoors is beyond all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scipy.linalg import solve_triangular
 from influx_wrap.compute.progress import Progress
 from influx_wrap.model.arrays import BoolArray, FloatArray, IntArray
 
-POWER = 6
+POWER = 12
 WORTH_A_FLIGHT = 1.05
 """How much better a drone experiment has to be than the best board's, to be worth its night."""
 _MOST_PASSES = 2
@@ -59,6 +60,7 @@ class DesignProblem:
     """Candidates to choose from.
 
     apart     (p,) px^2, variance by what the processes' answers differ in
+    weight    (p,) how much a place's sigma counts among the others
     is_drone  (c,) which candidates are the drone's
     end       (c,) 1 at the shortest focal length, 2 at the longest, 0 between: a design has one of
               each kind, as a table answers no further than its focal lengths go
@@ -66,6 +68,7 @@ class DesignProblem:
 
     processes: tuple[Process, ...]
     apart: FloatArray
+    weight: FloatArray
     is_drone: BoolArray
     end: IntArray
 
@@ -96,7 +99,7 @@ class DesignProblem:
 
     def best(self, chosen: Sequence[int], left: int = 1) -> int:
         """The candidate to add to the chosen, when ``left`` are to be added in all."""
-        measure = _measure(self.sigma_with_each(chosen))
+        measure = _measure(self.weight * self.sigma_with_each(chosen))
         costs = np.where(self.is_drone, WORTH_A_FLIGHT, 1.0) * measure
         costs[list(chosen)] = np.inf
         missing = np.setdiff1d(self.end, np.append(self.end[np.array(chosen, dtype=np.int64)], 0))
@@ -120,13 +123,13 @@ def exchange(
     """A design of as many experiments, each the best beside the others."""
     design = list(design)
     for turn in range(_MOST_PASSES):
-        before = float(_measure(problem.sigma(design)))
+        before = float(_measure(problem.weight * problem.sigma(design)))
         for k in range(len(design)):
             rest = design[:k] + design[k + 1 :]
             design = [*design[:k], problem.best(rest), *design[k + 1 :]]
             if progress is not None:
                 progress(turn * len(design) + k + 1, _MOST_PASSES * len(design))
-        if float(_measure(problem.sigma(design))) > (1 - _BETTER) * before:
+        if float(_measure(problem.weight * problem.sigma(design))) > (1 - _BETTER) * before:
             break
     return design
 

@@ -70,6 +70,7 @@ def next_experiments(
     boards = tuple(boards)
     camera = table_camera(lens.table) if camera is None else camera
     reach = reach_of(lens.table) if reach is None else reach
+    _check_nearest(lens, reach)
     asked = candidates(
         reach,
         camera,
@@ -94,12 +95,25 @@ def next_experiments(
 
 def known_now(lens: SmoothLens, reach: Reach | None = None) -> Known:
     """Sigma of the corner's position, as the table knows it."""
-    places = (reach_of(lens.table) if reach is None else reach).places()
+    reach = reach_of(lens.table) if reach is None else reach
+    _check_nearest(lens, reach)
+    places = reach.places()
     mean, spread = lens.outputs(lens.places.both(*places.T))
     displaced = _displaced_px(lens.measured.outputs, mean)
     pair = spread[:, PAIR][:, :, PAIR]
     sigma = np.sqrt(np.einsum("pi,pij,pj->p", displaced, pair, displaced))
     return Known(float(sigma.max()), float(sigma.mean()))
+
+
+def _check_nearest(lens: SmoothLens, reach: Reach) -> None:
+    """Refuse a table that says nothing of the lens's near focus, as one of drone experiments."""
+    if reach.nearest_m < lens.nearest_m:
+        raise InputError(
+            f"the nearest experiment of {lens.table.lens} is at {lens.places.nearest_m:.3g} m, and "
+            f"the lens focuses down to {reach.nearest_m:.3g} m: of what is nearer than "
+            f"{lens.nearest_m:.3g} m the table says nothing, not even how wrong it may be. Film "
+            "some experiments at the nearest focus first, at the shortest and at the longest LFL."
+        )
 
 
 def reach_of(table: Table) -> Reach:
@@ -142,7 +156,7 @@ def _problem(
     apart = np.einsum("pi,pij,pj->p", displaced, pair, displaced) - within
     is_drone = np.array([one.board is None for one in asked])
     nowhere = np.zeros(len(asked), dtype=np.int64)
-    return DesignProblem(tuple(processes), np.maximum(apart, 0), is_drone, nowhere)
+    return DesignProblem(tuple(processes), np.maximum(apart, 0), reach.weight(), is_drone, nowhere)
 
 
 def _joint(posterior: Posterior, settings: FloatArray) -> FloatArray:

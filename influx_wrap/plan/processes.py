@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from influx_wrap.lut.smooth.outputs import FOCAL
-from influx_wrap.lut.smooth.prior import ALONE, LINEAR_VARIANCE, basis, covariance
+from influx_wrap.lut.smooth.prior import ALONE, basis, covariance, linear_variance
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.plan.candidates import Candidate
 from influx_wrap.plan.design import Process
@@ -24,8 +24,11 @@ def prior_pair(
 ) -> list[FloatArray]:
     """Covariance (n, m), before any experiment, of each of the two outputs between places (n, 2)
     and (m, 2); ``hyper`` (8, 8) is that of all outputs."""
-    linear = (basis(x) * LINEAR_VARIANCE) @ basis(other).T
-    return [linear + covariance(kernel, hyper[j], x, other) for j in PAIR]
+    terms, others = basis(x), basis(other)
+    return [
+        (terms * linear_variance(j)) @ others.T + covariance(kernel, hyper[j], x, other)
+        for j in PAIR
+    ]
 
 
 def make_process(

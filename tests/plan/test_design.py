@@ -15,7 +15,7 @@ from influx_wrap.model.hardware import Lens
 from influx_wrap.model.table import Table
 from influx_wrap.plan.candidates import Reach, candidates
 from influx_wrap.plan.choose import choose_accurate_plan, choose_plan
-from influx_wrap.plan.design import DesignProblem, Process, add, exchange
+from influx_wrap.plan.design import POWER, DesignProblem, Process, add, exchange
 from influx_wrap.plan.grid import needs_drone
 from influx_wrap.plan.measuring import expected_covariance
 from influx_wrap.plan.next_experiments import known_now, next_experiments
@@ -39,7 +39,9 @@ def some_problem(n: int = 7, places: int = 5, seed: int = 0) -> tuple[DesignProb
         noise,
     )
     nobody = np.zeros(n, dtype=bool)
-    problem = DesignProblem((process,), np.zeros(places), nobody, np.zeros(n, dtype=np.int64))
+    problem = DesignProblem(
+        (process,), np.zeros(places), np.ones(places), nobody, np.zeros(n, dtype=np.int64)
+    )
     return problem, joint
 
 
@@ -70,7 +72,7 @@ def test_exchange_comes_near_the_best_of_all_designs() -> None:
         problem, _ = some_problem(seed=seed)
 
         def measure(design: tuple[int, ...], problem: DesignProblem = problem) -> float:
-            return float(np.mean(problem.sigma(design) ** 6) ** (1 / 6))
+            return float(np.mean(problem.sigma(design) ** POWER) ** (1 / POWER))
 
         best = min(map(measure, itertools.combinations(range(7), 3)))
         greedy = add(problem, [], 3)
@@ -84,7 +86,7 @@ def test_a_drone_must_be_worth_its_flight() -> None:
     problem, _ = some_problem()
     best = problem.best([])
     flown = replace(problem, is_drone=np.arange(7) == best)
-    costs = np.mean(problem.sigma_with_each([]) ** 6, axis=1) ** (1 / 6)
+    costs = np.mean(problem.sigma_with_each([]) ** POWER, axis=1) ** (1 / POWER)
     second = np.partition(costs, 1)[1]
     assert (flown.best([]) == best) == (1.05 * costs[best] < second)
 
@@ -186,6 +188,19 @@ def test_proposals_gain_what_the_lens_with_them_knows(lens: SmoothLens) -> None:
     then = known_now(SmoothLens(table, replace(lens.fit, fitted_to=table.fingerprint)))
     assert then.mean_px == pytest.approx(proposals[-1].after.mean_px, rel=0.35)
     assert then.mean_px < now.mean_px
+
+
+def test_a_table_without_near_experiments_cannot_tell(lens: SmoothLens) -> None:
+    far = lens.table.rows(np.flatnonzero(lens.table.fd_m > 2))
+    some = SmoothLens(far, fit_smooth(far))
+    reach = Reach((80.0, 250.0), 1.5)
+    for ask in (
+        lambda: known_now(some, reach),
+        lambda: next_experiments(some, BOARDS, reach=reach),
+    ):
+        with pytest.raises(InputError, match=r"nearest experiment of tele is at 3 m.*Film some"):
+            ask()
+    assert known_now(some).largest_px < 500
 
 
 def test_no_proposal_is_there_already(lens: SmoothLens) -> None:

@@ -20,7 +20,7 @@ from influx_wrap.errors import InputError
 from influx_wrap.lut.smooth.hyper import USUAL, OutputData, find
 from influx_wrap.lut.smooth.outputs import ASPECT, FOCAL, N_OUTPUTS, Outputs
 from influx_wrap.lut.smooth.places import Places
-from influx_wrap.lut.smooth.prior import KERNELS, N_HYPER, ROUGH
+from influx_wrap.lut.smooth.prior import KERNELS, N_HYPER, ROUGH, linear_variance
 from influx_wrap.model.arrays import BoolArray, FloatArray
 from influx_wrap.model.smooth_fit import Member
 from influx_wrap.model.table import ROUNDING, Table
@@ -86,7 +86,7 @@ class Measured:
         noise[is_known] = outputs.covariance(
             table.values[is_known], table.lfl_mm[is_known], table.covariance[is_known]
         )
-        is_singular = is_known.copy()
+        is_singular = np.zeros(len(values), dtype=bool)
         is_singular[is_known] = _is_singular(noise[is_known])
         variance = np.einsum("nii->ni", noise)
         variance[is_singular] = np.where(variance < _LEAST_SIGMA**2 * usual, usual, variance)[
@@ -104,7 +104,13 @@ class Measured:
     def of_output(self, kernel: str, x: FloatArray, j: int) -> OutputData:
         """What they say about output ``j`` at their places (n, 2)."""
         return OutputData(
-            kernel, x, self.values[:, j], self.noise[:, j, j], USUAL[j], self.is_noise_known
+            kernel,
+            x,
+            self.values[:, j],
+            self.noise[:, j, j],
+            USUAL[j],
+            linear_variance(j),
+            self.is_noise_known,
         )
 
 

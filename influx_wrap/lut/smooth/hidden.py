@@ -20,7 +20,6 @@ from influx_wrap.lut.smooth.outputs import ASPECT, N_OUTPUTS
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.prior import (
     ALONE,
-    LINEAR_VARIANCE,
     basis,
     covariance,
     variance,
@@ -82,20 +81,22 @@ def _score_without(evidence: OutputData, row: int) -> float:
     hyper, _ = find(rest)
     hyper[:3] += np.log(WIDENING)
     own = evidence.places[[row]]
-    between = _between(evidence.kernel, hyper, own, rest.places)[0]
+    between = _between(evidence, hyper, own, rest.places)[0]
     factor = cho_factor(_total(rest, hyper), lower=True)
-    spread = variance(hyper, own)[0] + basis(own)[0] ** 2 @ LINEAR_VARIANCE
+    spread = variance(hyper, own)[0] + basis(own)[0] ** 2 @ evidence.linear
     spread += evidence.variance[row] + np.exp(2 * hyper[ALONE])
     spread -= between @ cho_solve(factor, between)
     return float(abs(evidence.values[row] - between @ cho_solve(factor, rest.values)) / spread**0.5)
 
 
-def _between(kernel: str, hyper: FloatArray, x: FloatArray, other: FloatArray) -> FloatArray:
-    smooth = covariance(kernel, hyper, x, other)
-    return np.asarray(smooth + (basis(x) * LINEAR_VARIANCE) @ basis(other).T)
+def _between(
+    evidence: OutputData, hyper: FloatArray, x: FloatArray, other: FloatArray
+) -> FloatArray:
+    smooth = covariance(evidence.kernel, hyper, x, other)
+    return np.asarray(smooth + (basis(x) * evidence.linear) @ basis(other).T)
 
 
 def _total(evidence: OutputData, hyper: FloatArray) -> FloatArray:
     """(n, n) covariance of what was measured."""
     noise = evidence.variance + np.exp(2 * hyper[ALONE])
-    return _between(evidence.kernel, hyper, evidence.places, evidence.places) + np.diag(noise)
+    return _between(evidence, hyper, evidence.places, evidence.places) + np.diag(noise)

@@ -16,7 +16,6 @@ from scipy.optimize import minimize
 
 from influx_wrap.lut.smooth.prior import (
     ALONE,
-    LINEAR_VARIANCE,
     N_HYPER,
     basis,
     covariance_slopes,
@@ -56,6 +55,7 @@ class OutputData:
     values    (n,) of the output
     variance  (n,) of the values as their covariances have it
     usual     (8,) hyper-parameters that are expected
+    linear    (6,) prior variances of the linear part
     is_noise_known  whether there are covariances
     """
 
@@ -64,6 +64,7 @@ class OutputData:
     values: FloatArray
     variance: FloatArray
     usual: FloatArray
+    linear: FloatArray
     is_noise_known: bool = True
 
     @property
@@ -79,7 +80,7 @@ class OutputData:
         total, slopes = covariance_slopes(self.kernel, hyper, self.places)
         terms = basis(self.places)
         alone = np.exp(2 * hyper[ALONE])
-        total = total + (terms * LINEAR_VARIANCE) @ terms.T
+        total = total + (terms * self.linear) @ terms.T
         total[np.diag_indices_from(total)] += self.variance + alone + _JITTER
         factor, failed = lapack.dpotrf(total, lower=1)
         if failed:

@@ -12,16 +12,14 @@ from influx_wrap.lut.smooth.outputs import ASPECT, N_OUTPUTS
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.prior import (
     ALONE,
-    LINEAR_VARIANCE,
     basis,
     covariance,
+    linear_variance,
     variance,
 )
 from influx_wrap.model.arrays import FloatArray
 
 _JITTER = 1e-8
-_ASPECT_VARIANCE = np.array([100.0, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4])
-"""Pixels have one shape, whatever the lens does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +80,12 @@ class Posterior:
 
     def _variance(self, j: int, x: FloatArray) -> FloatArray:
         smooth = 0.0 if j == ASPECT else variance(self.hyper[j], x)
-        return np.asarray(smooth + (basis(x) ** 2) @ _linear(j))
-
-
-def _linear(j: int) -> FloatArray:
-    return _ASPECT_VARIANCE if j == ASPECT else LINEAR_VARIANCE
+        return np.asarray(smooth + (basis(x) ** 2) @ linear_variance(j))
 
 
 def _between(kernel: str, hyper: FloatArray, j: int, x: FloatArray, y: FloatArray) -> FloatArray:
     smooth = 0.0 if j == ASPECT else covariance(kernel, hyper, x, y)
-    return smooth + (basis(x) * _linear(j)) @ basis(y).T
+    return smooth + (basis(x) * linear_variance(j)) @ basis(y).T
 
 
 def predict_measured(posterior: Posterior, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from influx_wrap.lut.smooth.outputs import ASPECT, FOCAL, N_OUTPUTS
 from influx_wrap.model.arrays import FloatArray
 
 SMOOTH_KERNELS = ("gauss", "matern")
@@ -23,8 +24,16 @@ KERNELS = (*SMOOTH_KERNELS, ROUGH)
 N_HYPER = 8
 ALONE = 7
 """Which hyper-parameter is ln s3."""
-LINEAR_VARIANCE = np.array([100.0, 25.0, 25.0, 25.0, 9.0, 25.0])
-"""Of the coefficients b, in outputs of which one is much."""
+_LINEAR_VARIANCE = np.tile([100.0, 25.0, 25.0, 25.0, 9.0, 25.0], (N_OUTPUTS, 1))
+# LFL is the focal length at infinity: zooming changes LFL / CFL - 1 there by a few per cent.
+_LINEAR_VARIANCE[FOCAL, [1, 5]] = 0.04
+# Pixels have one shape, whatever the lens does.
+_LINEAR_VARIANCE[ASPECT, 1:] = 1e-4
+
+
+def linear_variance(j: int) -> FloatArray:
+    """(6,) of the coefficients b of output ``j``, in outputs of which one is much."""
+    return np.asarray(_LINEAR_VARIANCE[j])
 
 
 def correlation(kernel: str, distance: FloatArray) -> tuple[FloatArray, FloatArray]:

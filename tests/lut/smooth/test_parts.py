@@ -13,7 +13,7 @@ from influx_wrap.lut.smooth.hyper import USUAL, OutputData
 from influx_wrap.lut.smooth.outputs import ASPECT, Outputs
 from influx_wrap.lut.smooth.places import Places
 from influx_wrap.lut.smooth.posterior import condition
-from influx_wrap.lut.smooth.prior import KERNELS, basis, correlation, covariance
+from influx_wrap.lut.smooth.prior import KERNELS, basis, correlation, covariance, linear_variance
 from tests.lut.smooth.measured import settings, table_at
 
 OUTPUTS = Outputs((3424, 2202), (8.25, 8.26))
@@ -66,7 +66,9 @@ def test_correlations_have_their_closed_form() -> None:
 def test_gradient_of_the_likelihood(kernel: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, (15, 3))
-    evidence = OutputData(kernel, x, rng.normal(size=15), np.full(15, 0.1), USUAL[0])
+    evidence = OutputData(
+        kernel, x, rng.normal(size=15), np.full(15, 0.1), USUAL[0], linear_variance(0)
+    )
     hyper = np.log([0.4, 0.3, 0.2, 0.7, 0.9, 0.5, 1.2, 0.3])
     _, gradient = evidence.cost(hyper)
     for k in range(8):
@@ -93,7 +95,7 @@ def test_posterior_by_brute_force(kernel: str) -> None:
     n, m = len(x), len(both)
     prior = np.zeros((8, m, 8, m))
     for j in range(8):
-        wide = np.array([100.0, *([1e-4] * 5)]) if j == ASPECT else [100.0, 25, 25, 25, 9, 25]
+        wide = linear_variance(j)
         smooth = 0 if j == ASPECT else covariance(kernel, hyper[j], both, both)
         prior[j, :, j] = smooth + basis(both) @ np.diag(wide) @ basis(both).T
     own = np.zeros((8, n, 8, n))
