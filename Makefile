@@ -121,7 +121,7 @@ kalibr: $(STAMP) ## our fork of Kalibr in third_party/kalibr/fork, to be built; 
 	$(BIN)/influx-calib kalibr fork $(if $(FROM),--from "$(FROM)")
 
 test: $(DEV_STAMP) ## the tests that need nothing but Python
-	$(BIN)/pytest -n 3 --dist worksteal -m "not system"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not system" --durations 15 --durations-min 2
 
 test-system: $(DEV_STAMP) $(BLENDER_STAMP) $(METHODS_STAMP) system-packages ## the tests that need Debian packages, Blender and PyTorch
 	$(BLENDER_BIN)/pytest $(BLENDER_TESTS)

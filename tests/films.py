@@ -8,7 +8,7 @@ import yaml
 from influx_wrap.formats.catalogue import load_catalogue
 from influx_wrap.model.experiment import Plan
 from influx_wrap.plan import make_plan
-from influx_wrap.run.observe import Footage
+from influx_wrap.run.observe import FootageSettings
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 from tests.clips import CAMERA, GRID, SIZE, pose, write_clip
 
@@ -33,11 +33,11 @@ def write_rig(folder: Path) -> None:
     (folder / "board.yaml").write_text(yaml.safe_dump(board))
 
 
-def rig_footage(folder: Path) -> Footage:
+def rig_footage(folder: Path) -> FootageSettings:
     """What recordings are turned into experiments with, of the catalogue in a folder."""
     known = load_catalogue(folder)
     plan: Plan = make_plan(known.lens("canon17"), known.camera("small"), known.boards.values())
-    return Footage(plan, known.boards)
+    return FootageSettings(plan, known.boards)
 
 
 def pictures_of_poses(seed: int = 0) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.formats.video import import_av
-from influx_wrap.observe.footage import Stretch
+from influx_wrap.observe.stretches import Stretch
 from influx_wrap.observe.video import VideoFile
 
 MOST_BYTES = 1 << 29

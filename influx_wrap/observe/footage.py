@@ -12,9 +12,8 @@ What was found is kept in a journal, so that a run that was stopped goes on (``j
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,10 +33,8 @@ from influx_wrap.formats.files import make_folder
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.looks import Looks
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
-from influx_wrap.model.words import by_reason
 from influx_wrap.observe.detection import nothing_found
 from influx_wrap.observe.detectors import detect_usable
-from influx_wrap.observe.explain import MIN_SHARE, SAMPLES, other_board, what_is_there
 from influx_wrap.observe.frames import FrameSource, TruncatedInput
 from influx_wrap.observe.journal import (
     CHUNK,
@@ -49,7 +46,9 @@ from influx_wrap.observe.journal import (
     use_one_thread,
 )
 from influx_wrap.observe.luma import Luma
-from influx_wrap.observe.two_looks import bounds, divide, frames_in_group, look_through
+from influx_wrap.observe.stretches import SeenStretch, Stretch, look_at, look_at_stretch
+from influx_wrap.observe.two_looks import bounds, divide, frames_in_group
+from influx_wrap.observe.useful import check_useful
 
 JOURNAL = ".detecting"
 OF_PHOTOGRAPHS = "uv", "confidence", "ambiguous", "unusable"
@@ -130,73 +129,6 @@ def _made_from(source: FrameSource, target: BoardTarget) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """Frames of a video in a row, and what to do with them: ``start`` to before ``stop``, or to
-    the end of the video. ``in_group`` as in ``look_through``."""
-
-    index: int
-    start: int
-    stop: int | None
-    source: FrameSource
-    target: BoardTarget
-    in_group: int
-    every_frame: bool
-
-
-@dataclass(frozen=True, eq=False)
-class SeenStretch:
-    """What was found in a stretch of n frames: arrays by name, the first axis is the frames'.
-
-    damage  how many frames of the whole video are readable, and why not more; None if this
-            stretch is whole
-    """
-
-    n_frames: int
-    found: Found
-    damage: tuple[int, str] | None
-
-
-def look_at_stretch(stretch: Stretch) -> SeenStretch | Exception:
-    """What a worker does."""
-    use_one_thread()
-    try:
-        return _look_at(stretch, stretch.source.lumas(stretch.start, stretch.stop))
-    except Exception as error:
-        return error
-
-
-def _look_at(stretch: Stretch, frames: Iterable[tuple[int, Luma]]) -> SeenStretch:
-    found, damage = [], None
-    looks = look_through(
-        frames, stretch.target, stretch.source.image_size, stretch.in_group,
-        every_frame=stretch.every_frame,
-    )  # fmt: skip
-    try:
-        for one in looks:
-            found.append(one)
-    except TruncatedInput as error:
-        damage = error.n_read, error.problem
-    n_points = len(stretch.target.points)
-    empty = {
-        "homography": np.empty((0, 3, 3)),
-        "step_px": np.empty(0),
-        "is_candidate": np.empty(0, bool),
-        "uv": np.empty((0, n_points, 2)),
-        "confidence": np.empty((0, n_points)),
-        "ambiguous": np.empty(0, bool),
-    }
-    arrays = {
-        name: np.stack([one[name] for one in found]) if found else array
-        for name, array in empty.items()
-    }
-    longest = max((len(one["thumbnail"]) for one in found), default=0)
-    arrays["thumbnail"] = np.zeros((len(found), longest), np.uint8)
-    for row, one in zip(arrays["thumbnail"], found, strict=True):
-        row[: len(one["thumbnail"])] = one["thumbnail"]
-    return SeenStretch(len(found), arrays, damage)
-
-
 class VideoSearch:
     """The search of one video, stretch by stretch, in any order, by anybody."""
 
@@ -270,7 +202,7 @@ class VideoSearch:
                 frames = self.source.lumas(start)
             stretch = self._stretch(index, start, stop, self.source)
             some = frames if stop is None else islice(frames, stop - start)
-            seen = _look_at(stretch, some)
+            seen = look_at(stretch, some)
             if seen.n_frames or seen.damage:
                 yield stretch, seen
             if seen.damage or stop is None or seen.n_frames < stop - start:
@@ -309,7 +241,7 @@ class VideoSearch:
         ambiguous = tuple(np.flatnonzero(joined["ambiguous"]).tolist())
         try:
             n_seen = int((looks.is_seen | (counts > 0)).sum())
-            _check_useful(
+            check_useful(
                 source, self._target, counts, n_seen, ambiguous, truncated, source.all_unread(())
             )
         except InputError:
@@ -380,7 +312,7 @@ def _photographs(
     unread = source.all_unread(unusable)
     try:
         n_seen = int((counts > 0).sum())
-        _check_useful(source, target, counts, n_seen, ambiguous, truncated, unread)
+        check_useful(source, target, counts, n_seen, ambiguous, truncated, unread)
     except InputError:
         journal.remove()
         raise
@@ -431,59 +363,6 @@ def _look(target: BoardTarget, task: tuple[int, Picture]) -> Found | Exception:
         "ambiguous": np.array(detection is None),
         "unusable": np.array(not is_usable),
     }
-
-
-def _check_useful(
-    source: FrameSource,
-    target: BoardTarget,
-    counts: IntArray,
-    n_seen: int,
-    ambiguous: tuple[int, ...],
-    truncated: TruncatedInput | None,
-    unread: Mapping[str, str],
-) -> None:
-    """Refuse what no view comes of; ``n_seen`` frames show the target."""
-    path = source.path
-    if len(ambiguous) > n_seen:
-        raise InputError(
-            f"{path}: {len(ambiguous)} of the {len(ambiguous) + n_seen} frames with tags show the "
-            f"target more than once, {source.name(ambiguous[0])} first: two boards, or tags of "
-            "another. Cover one of them and record again."
-        )
-    if n_seen == 0 and truncated is not None:
-        raise truncated
-    if n_seen == 0:
-        raise not_found(source, target, len(counts), unread)
-    other = hardly_seen(source, target, counts)
-    if other is not None:
-        raise other
-
-
-def hardly_seen(source: FrameSource, target: BoardTarget, counts: IntArray) -> InputError | None:
-    """The error that even the best frame shows little of the target, because the frames show
-    another; ``counts`` (F,) are the points seen in each frame."""
-    most = int(counts.max())
-    if most >= MIN_SHARE * len(target.points):
-        return None
-    other = other_board(list(source.samples(SAMPLES)), target)
-    if other is None:
-        return None
-    return InputError(
-        f"{source.path}: no frame shows more than {most} of the target's {len(target.points)} "
-        f"points. {other}"
-    )
-
-
-def not_found(
-    source: FrameSource, target: BoardTarget, n_frames: int, unread: Mapping[str, str]
-) -> InputError:
-    """The error that none of the frames shows the target: what they show instead, and which of
-    them were not read."""
-    there = what_is_there(list(source.samples(SAMPLES)), target)
-    others = "".join(f" {text}." for text in by_reason(unread))
-    return InputError(
-        f"{source.path}: the target is in none of the {n_frames} frames. {there}{others}"
-    )
 
 
 def _totals(journal: Journal) -> tuple[IntArray, tuple[int, ...], list[int]]:

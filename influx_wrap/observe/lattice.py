@@ -110,6 +110,8 @@ def _dark_quads(image: np.ndarray, dark_share: float) -> FloatArray:
     low, high = cv2.erode(low, kernel).astype(float), cv2.dilate(high, kernel).astype(float)
     contrast = high - low
     enough = contrast > max(MIN_CONTRAST, NOISE_FACTOR * noise)
+    if not enough.any():
+        return np.empty((0, 4, 2))
     level = np.where(enough, low + dark_share * contrast, 0)
     light = not_below(image, level.astype(np.uint8))
     # As holes in the light, dark regions that touch at a corner only are not joined.
@@ -187,12 +189,10 @@ def _patches(quads: FloatArray, pitch: float) -> list[_Patch]:
     )
 
     members_of, turn, place = _connected(neighbour.tolist(), near.tolist(), side_back.tolist())
-    patches = []
-    for chosen in map(np.array, members_of):
-        order = (np.arange(4) + turn[chosen][:, None]) % 4
-        corners = np.take_along_axis(quads[chosen], order[..., None], axis=1)
-        patches.append((place[chosen], corners))
-    return patches
+    # In the order of their piece; at once, as most pieces of a busy picture are a single one.
+    order = (np.arange(4) + turn[:, None]) % 4
+    corners = np.take_along_axis(quads, order[..., None], axis=1)
+    return [(place[members], corners[members]) for members in members_of]
 
 
 def _connected(

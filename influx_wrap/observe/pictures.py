@@ -25,13 +25,13 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.observe.detection import Detection, nothing_found
 from influx_wrap.observe.detectors import detect_usable
-from influx_wrap.observe.footage import hardly_seen, not_found
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.held_poses import Keyframes
 from influx_wrap.observe.journal import Found, Frames
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.sources import open_frames
 from influx_wrap.observe.two_looks import divide, frames_in_group, look_at_all
+from influx_wrap.observe.useful import hardly_seen, not_found
 
 Pictures: TypeAlias = str | Path | Sequence[NDArray[Any]]
 

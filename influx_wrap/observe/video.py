@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,17 +20,17 @@ from influx_wrap.errors import InputError
 from influx_wrap.formats.pictures import check_pixels
 from influx_wrap.formats.video import import_av
 from influx_wrap.model.arrays import Picture
+from influx_wrap.observe.decoded import colour_converter, grey_picture, is_grey, luma_of_frame
 from influx_wrap.observe.frames import FrameSource, GreyInput, TruncatedInput
 from influx_wrap.observe.luma import Luma
 
 if TYPE_CHECKING:
-    from av import Packet, VideoFormat, VideoFrame
+    from av import Packet, VideoFrame
     from av.codec.hwaccel import HWAccel
     from av.container import InputContainer
     from av.index import IndexEntry
     from av.video.stream import VideoStream
 
-HD_ROWS = 720
 AUTO, SOFTWARE = "auto", "software"
 """Decoders: hardware if there is any that knows the codec, and none."""
 UNCOUNTED_STEP = 24
@@ -52,7 +52,7 @@ class VideoFile(FrameSource):
             self.seconds = None if stream.frames else _promised_seconds(container, stream)
             rate = stream.average_rate or stream.guessed_rate
             self.fps = float(rate) if rate else None
-            if colour and _is_grey(stream.format):
+            if colour and is_grey(stream.format):
                 raise GreyInput(path)
         try:
             self._check_beginning()
@@ -115,14 +115,14 @@ class VideoFile(FrameSource):
             yield container, stream
 
     def _frames(self, start: int, stop: int | None) -> Iterator[tuple[int, Picture]]:
-        picture = _colours() if self.colour else _grey
+        picture = colour_converter() if self.colour else grey_picture
         for index, frame in self._raw_frames(start):
             yield index, picture(frame)
 
     def lumas(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Luma]]:
         n = None if stop is None else stop - start
         for index, frame in islice(self._raw_frames(start), n):
-            yield index, _luma(frame)
+            yield index, luma_of_frame(frame)
 
     def _raw_frames(self, start: int) -> Iterator[tuple[int, VideoFrame]]:
         first = self.keyframe_before(start) if start else None
@@ -147,7 +147,7 @@ class VideoFile(FrameSource):
         seen: set[int | None] = {None}
         with self._opened() as (container, stream):
             av = _import_av(self.path)
-            picture = _colours() if self.colour else _grey
+            picture = colour_converter() if self.colour else grey_picture
             begin, length = stream.start_time or 0, stream.duration
             if length is None and container.duration is not None and stream.time_base:
                 length = int(container.duration / av.time_base / stream.time_base)
@@ -389,61 +389,6 @@ def _promised_seconds(container: InputContainer, stream: VideoStream) -> float |
         if container.duration and len(container.streams) == 1:
             return container.duration / 1e6
     return None
-
-
-def _luma(frame: VideoFrame) -> Luma:
-    """The luma plane of a frame, in the decoder's memory if it has one."""
-    layout = frame.format
-    bits = max(part.bits for part in layout.components)
-    if not _has_luma_plane(layout):
-        frame, bits, shift = frame.reformat(format="gray16le" if bits > 8 else "gray"), 16, 0
-    else:
-        # P010 and its like keep their bits at the top already.
-        shift = 0 if layout.name.startswith("p") else 16 - layout.components[0].bits
-    deep = frame.format.components[0].bits > 8
-    plane = frame.planes[0]
-    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[: frame.height]
-    if not deep:
-        return Luma(rows[:, : frame.width], 0, 255.0)
-    return Luma(rows[:, : 2 * frame.width].view("<u2"), shift, float(0xFFFF >> shift))
-
-
-def _grey(frame: VideoFrame) -> Picture:
-    """(H, W) luma of a frame, full-scale ``uint16`` if it has more than 8 bits."""
-    return _luma(frame).picture().copy()
-
-
-def _colours() -> Callable[[VideoFrame], Picture]:
-    """What makes (H, W, 3) ``uint8`` of a video's frames: blue, green, red in full range."""
-    from av.video.reformatter import Colorspace, VideoReformatter
-
-    reformatter = VideoReformatter()
-
-    def convert(frame: VideoFrame) -> Picture:
-        # A video that does not state its matrix has, by custom, that of its resolution.
-        unstated = Colorspace.ITU709 if frame.height >= HD_ROWS else Colorspace.ITU601
-        stated = frame.colorspace not in _UNSTATED
-        matrix = frame.colorspace if stated else unstated
-        converted = reformatter.reformat(frame, format="bgr24", src_colorspace=matrix, threads=1)
-        return cast(Picture, converted.to_ndarray())
-
-    return convert
-
-
-# FFmpeg's numbers of "no matrix, these are red, green and blue" and of "unknown".
-_UNSTATED = (0, 2)
-
-
-def _is_grey(layout: VideoFormat) -> bool:
-    """True if frames have no colour at all; "pal8" and Bayer patterns have."""
-    return layout.name.startswith(("gray", "mono", "ya"))
-
-
-def _has_luma_plane(layout: VideoFormat) -> bool:
-    """True if plane 0 is nothing but luma, in an order of bytes that numpy can take."""
-    first, others = layout.components[0], layout.components[1:]
-    packed = any(part.plane == first.plane for part in others)
-    return first.is_luma and not packed and not layout.is_big_endian and first.bits >= 8
 
 
 def _import_av(path: Path) -> ModuleType:

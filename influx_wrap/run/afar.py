@@ -13,8 +13,8 @@ from pathlib import Path
 
 from influx_wrap.errors import InputError
 from influx_wrap.observe.cut import cut_out, open_cut
-from influx_wrap.observe.footage import SeenStretch, look_at_stretch
 from influx_wrap.observe.journal import footage_hash
+from influx_wrap.observe.stretches import SeenStretch, look_at_stretch
 from influx_wrap.run.observe import StretchTask
 
 

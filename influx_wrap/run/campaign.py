@@ -30,8 +30,8 @@ from influx_wrap.formats import experiment as files
 from influx_wrap.formats.files import make_folder, write_bytes
 from influx_wrap.formats.view_names import VIEW_NAMES
 from influx_wrap.model.record import CellRecord
-from influx_wrap.observe.footage import SeenStretch
 from influx_wrap.observe.journal import footage_hash
+from influx_wrap.observe.stretches import SeenStretch
 from influx_wrap.run.afar import NotHere, SentStretch, is_doubtful, look_afar, send_stretch
 from influx_wrap.run.cell import CellOutcome, calibrate_cell, failed, made_from_job
 from influx_wrap.run.jobs import Job

@@ -31,7 +31,7 @@ from influx_wrap.report.compare_figure import draw_epe, draw_errors
 from influx_wrap.run.cell import CellOutcome
 from influx_wrap.run.jobs import recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.observe import Footage, observe_jobs
+from influx_wrap.run.observe import FootageSettings, observe_jobs
 from influx_wrap.run.pipeline import calibrate_jobs, chosen_cluster
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
@@ -138,7 +138,7 @@ def compare_recipes(
     with chosen_cluster(scheduler) as cluster, workspace.open():
         workspace.claim(plan)
         processes = jobs or os.cpu_count() or 1
-        todo = observe_jobs(todo, Footage(plan, boards or {}), processes, listener)
+        todo = observe_jobs(todo, FootageSettings(plan, boards or {}), processes, listener)
         stores = {name: workspace.part(name) for name in recipes}
         records = calibrate_jobs(todo, stores, processes, listener, cluster)
         if beside is not None:

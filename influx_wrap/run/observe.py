@@ -24,7 +24,8 @@ from influx_wrap.formats.recording_yaml import is_flight
 from influx_wrap.model.experiment import Plan
 from influx_wrap.model.hardware import Board
 from influx_wrap.model.words import by_reason
-from influx_wrap.observe.footage import SeenStretch, Stretch, VideoSearch, look_at_stretch
+from influx_wrap.observe.footage import VideoSearch
+from influx_wrap.observe.stretches import SeenStretch, Stretch, look_at_stretch
 from influx_wrap.observe.video import SOFTWARE
 from influx_wrap.run.jobs import Job, unused_footage
 from influx_wrap.run.listener import RunListener
@@ -38,7 +39,7 @@ ALL_FRAMES = "frames of all recordings"
 
 
 @dataclass(frozen=True)
-class Footage:
+class FootageSettings:
     """What footage is turned into experiments with: of a ``plan``, with ``boards`` by name;
     ``every_frame`` is searched for corners, or those that can become views; ``decoder`` is that of
     videos."""
@@ -50,7 +51,7 @@ class Footage:
 
 
 def observe_jobs(
-    jobs: Sequence[Job], footage: Footage, processes: int, listener: RunListener
+    jobs: Sequence[Job], footage: FootageSettings, processes: int, listener: RunListener
 ) -> list[Job]:
     """The jobs, those of recordings with their experiments made from the footage.
 
@@ -77,7 +78,7 @@ class ExperimentTask:
     cell: str
     recording: Path
     folder: Path
-    footage: Footage
+    footage: FootageSettings
 
 
 FootageTask: TypeAlias = StretchTask | ExperimentTask
@@ -107,7 +108,9 @@ class FootageWork:
     job, which is ready to be calibrated. A context in which what was found is nobody else's.
     """
 
-    def __init__(self, jobs: Sequence[Job], footage: Footage, listener: RunListener) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], footage: FootageSettings, listener: RunListener
+    ) -> None:
         self._jobs = {job.cell: job for job in jobs}
         self._footage, self._listener = footage, listener
         self._open: dict[str, tuple[ExitStack, VideoSearch]] = {}
@@ -235,7 +238,7 @@ def _warn(subject: str, text: str, listener: RunListener) -> None:
     listener.warn(subject, f"{text}.")
 
 
-def _observe(job: Job, footage: Footage, processes: int, listener: RunListener) -> Job:
+def _observe(job: Job, footage: FootageSettings, processes: int, listener: RunListener) -> Job:
     assert job.recording is not None
     plan = footage.plan
     frames = _frames_of(job.cell)

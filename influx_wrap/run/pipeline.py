@@ -40,7 +40,7 @@ from influx_wrap.report.explorer import write_explorer
 from influx_wrap.run.campaign import run_campaign
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.observe import Footage, FootageWork, observe_jobs, warn_of_unused
+from influx_wrap.run.observe import FootageSettings, FootageWork, observe_jobs, warn_of_unused
 from influx_wrap.run.page import PageParts, write_report
 from influx_wrap.run.plan import plan_by_name, proposed
 from influx_wrap.run.table import Built, NoTable, table_from_run
@@ -173,7 +173,7 @@ def run_lens(
         warn_of_unused(folder, listener)
         stores = {chosen.name: workspace}
         parts = PageParts(workspace, folder)
-        footage = Footage(plan, boards, every_frame, decoder)
+        footage = FootageSettings(plan, boards, every_frame, decoder)
         records = calibrate_jobs(todo, stores, processes, listener, cluster, parts, footage)[
             chosen.name
         ]
@@ -206,7 +206,7 @@ def calibrate_jobs(
     listener: RunListener,
     cluster: Cluster | None,
     page: PageParts | None = None,
-    footage: Footage | None = None,
+    footage: FootageSettings | None = None,
 ) -> dict[str, dict[str, CellRecord]]:
     """``run_campaign``, heard by ``listener``, of experiments and of ``footage``."""
     done, resumed, total = 0, 0, sum(len(job.recipes) for job in jobs)

@@ -15,7 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from influx_wrap.calibrate.result import CalibrationError
 from influx_wrap.compute.processes import LARGE_BYTES, WorkerDied, parallel
+from influx_wrap.formats.pictures import UnusablePicture
+from influx_wrap.observe.frames import GreyInput, TruncatedInput
 
 
 def square_or_die(number: int) -> int:
@@ -38,6 +41,26 @@ def is_alive(pid: int) -> bool:
         return False
     state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return state != "Z"
+
+
+ERRORS = {
+    "cut": TruncatedInput(Path("clip.mov"), 12, "the file ends"),
+    "grey": GreyInput(Path("clip.mov")),
+    "picture": UnusablePicture("a.png", "not a picture"),
+    "calibration": CalibrationError("pose", "no pose", "Film again."),
+}
+
+
+def error_called(name: str) -> Exception:
+    return ERRORS[name]
+
+
+def test_errors_travel() -> None:
+    """As results, whatever they are made from."""
+    for name, error in parallel(error_called, list(ERRORS), 1):
+        assert type(error) is type(ERRORS[name])
+        assert str(error) == str(ERRORS[name])
+        assert vars(error) == vars(ERRORS[name])
 
 
 def wait_for(condition: object, seconds: float = 20.0) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from influx_wrap.observe.cut import cut_out, open_cut
-from influx_wrap.observe.footage import Stretch
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.sources import open_frames
+from influx_wrap.observe.stretches import Stretch
 from tests.clips import GRID, write_clip
 
 N, SIZE = 60, (96, 64)

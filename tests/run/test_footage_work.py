@@ -8,13 +8,14 @@ import pytest
 from influx_wrap.calibrate.recipe import RECIPES
 from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.errors import InputError
-from influx_wrap.observe.footage import JOURNAL, Stretch, look_at_stretch
+from influx_wrap.observe.footage import JOURNAL
+from influx_wrap.observe.stretches import Stretch, look_at_stretch
 from influx_wrap.run.jobs import Job, recorded_jobs
 from influx_wrap.run.listener import RunListener
 from influx_wrap.run.observe import (
     ALL_FRAMES,
     ExperimentTask,
-    Footage,
+    FootageSettings,
     FootageWork,
     StretchTask,
     observe_jobs,
@@ -29,7 +30,7 @@ CELLS = ("z1f1", "z2f1", "z3f1")
 
 
 @pytest.fixture(scope="module")
-def footage(tmp_path_factory: pytest.TempPathFactory) -> Footage:
+def footage(tmp_path_factory: pytest.TempPathFactory) -> FootageSettings:
     folder = tmp_path_factory.mktemp("catalogue")
     write_rig(folder)
     return rig_footage(folder)
@@ -70,7 +71,7 @@ class Heard(RunListener):
         self.warned.append(f"{subject}: {text}")
 
 
-def test_the_same_experiments(data: Path, footage: Footage, tmp_path: Path) -> None:
+def test_the_same_experiments(data: Path, footage: FootageSettings, tmp_path: Path) -> None:
     """By a pool of two, and one recording after the other, and once more when all is there."""
     alone, told = Heard(), Heard()
     jobs, workspace = jobs_of(data, tmp_path / "alone")
@@ -96,7 +97,9 @@ def test_the_same_experiments(data: Path, footage: Footage, tmp_path: Path) -> N
     assert contents(tmp_path / "pool") == contents(tmp_path / "alone")
 
 
-def test_what_a_process_costs_that_dies(data: Path, footage: Footage, tmp_path: Path) -> None:
+def test_what_a_process_costs_that_dies(
+    data: Path, footage: FootageSettings, tmp_path: Path
+) -> None:
     """Its recording, told in a sentence; what others have found of it is kept."""
     jobs, _ = jobs_of(data, tmp_path / "run", "z1f1,z3f1")
     with FootageWork(jobs, footage, RunListener()) as work:
@@ -125,7 +128,7 @@ def test_what_a_process_costs_that_dies(data: Path, footage: Footage, tmp_path: 
 
 
 def test_a_recording_that_somebody_else_looks_at(
-    data: Path, footage: Footage, tmp_path: Path
+    data: Path, footage: FootageSettings, tmp_path: Path
 ) -> None:
     jobs, _ = jobs_of(data, tmp_path / "run", "z1f1")
     with (
@@ -137,7 +140,7 @@ def test_a_recording_that_somebody_else_looks_at(
         assert "in use by another detect" in str(job.failure)
 
 
-def test_errors_come_back(data: Path, footage: Footage, tmp_path: Path) -> None:
+def test_errors_come_back(data: Path, footage: FootageSettings, tmp_path: Path) -> None:
     """In place of what was found, as they are not to end a worker."""
     jobs, _ = jobs_of(data, tmp_path / "run", "z1f1")
     with FootageWork(jobs, footage, RunListener()) as work:
