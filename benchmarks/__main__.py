@@ -21,6 +21,7 @@ from benchmarks import (
     kalibr_reference,
     led,
     lenses,
+    mrcal_peer,
     nights,
     pages,
     render,
@@ -35,7 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "arithmetic", "render", "detection", "checkerboards", "footage", "led", "nights",
-        "annotate", "lenses", "evaluation", "kalibr", "pages", "scale", "accuracy",
+        "annotate", "lenses", "evaluation", "kalibr", "mrcal", "pages", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -60,10 +61,14 @@ def main() -> int:
         "lenses": lambda: lenses.run(console),
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
+        "mrcal": lambda: mrcal_peer.run(console),
         "pages": lambda: pages.run(console),
         "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }
+    if arguments.only is None and not mrcal_peer.is_installed():
+        console.print(f"not run, as there is no {mrcal_peer.COMMAND}: mrcal")
+        del parts["mrcal"]
     outcome = {}
     for name, part in parts.items():
         if arguments.only in (None, name):
