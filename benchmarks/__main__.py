@@ -24,6 +24,7 @@ from benchmarks import (
     led,
     lens_footage,
     lenses,
+    mrcal_peer,
     nights,
     pages,
     render,
@@ -38,8 +39,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = (
         "speed", "arithmetic", "render", "detection", "checkerboards", "keyframes", "footage",
-        "lens-footage", "led", "nights", "annotate", "lenses", "evaluation", "kalibr", "pages",
-        "first-answer", "scale", "accuracy",
+        "lens-footage", "led", "nights", "annotate", "lenses", "evaluation", "kalibr", "mrcal",
+        "pages", "first-answer", "scale", "accuracy",
     )  # fmt: skip
     parser.add_argument("--only", metavar="NAME", choices=names, help=", ".join(names))
     parser.add_argument("--seeds", type=int, default=1, metavar="N",
@@ -68,11 +69,15 @@ def main() -> int:
         "lenses": lambda: lenses.run(console),
         "evaluation": lambda: evaluation.run(console),
         "kalibr": lambda: kalibr_reference.run(console),
+        "mrcal": lambda: mrcal_peer.run(console),
         "pages": lambda: pages.run(console),
         "first-answer": lambda: first_answer.run(console),
         "scale": lambda: scale.run(console),
         "accuracy": lambda: accuracy.run(console, arguments.seeds),
     }
+    if arguments.only is None and not mrcal_peer.is_installed():
+        console.print(f"not run, as there is no {mrcal_peer.COMMAND}: mrcal")
+        del parts["mrcal"]
     outcome = {}
     for name, part in parts.items():
         if arguments.only in (None, name):
