@@ -560,7 +560,7 @@ def test_in_a_browser(run: Workspace) -> None:
         assert rows.count() == 9
         fx = rows.filter(has_text="z0f0").locator("td").nth(2).get_attribute("data-value")
         assert float(fx) == record_of(run, "z0f0")["intrinsics"]["fx"]
-        assert "\u00b0 \u00d7 " in rows.filter(has_text="z0f0").inner_text()
+        assert "\u00b0\u00a0\u00d7 " in rows.filter(has_text="z0f0").inner_text()
         tab.select_option("#quantity", "verdict")
         tab.locator("#plane .cell").first.focus()
         assert tab.evaluate("() => document.activeElement.dataset.cell") == "z0f0"
