@@ -141,4 +141,4 @@ def check_lines_are_seen(tab: Any) -> None:
     a contrast of 3 at least."""
     drawn, poor = tab.evaluate(SEEN)
     assert drawn > 0
-    assert poor == []
+    assert poor == [], f"hardly seen: {poor}"

@@ -69,7 +69,7 @@ function drawVectors(element, cell) {
   const shafts = chart.empty("x0", "y0", "x1", "y1"), tips = chart.empty("x", "y", "angle");
   const text = chart.empty("x", "y", "text");
   const edge = chart.source({ x: [-.5, width - .5], y: [height - .5, height - .5] });
-  chart.add("line", { ...fields("x", "y"), source: edge }, { line: "line" });
+  chart.add("line", { ...fields("x", "y"), source: edge }, { line: "axis" });
   chart.add("segment", { ...fields("x0", "y0", "x1", "y1"), source: shafts, line_width: 1.5 },
     { line: "mark" });
   chart.add("scatter", { ...fields("x", "y", "angle"), source: tips, size: 6, marker: "triangle" },

@@ -186,7 +186,7 @@ function buildList() {
       make("a", { href: addressOf(cell.name) }, cell.name),
       make("small", {}, `${setting(cell)}, ${target(cell)}`)),
     make("td", { class: "left" }, badge(cell.verdict, SHORT[cell.verdict] ?? cell.verdict)),
-    ...cell.ok ? [make("td", {}, fieldOfViewWords(cell, 1)),
+    ...cell.ok ? [make("td", {}, fieldOfViewWords(cell, 1).replace(" ", "\u00a0")),
       ...data.names.map((_, k) => withSigma(cell, k)),
       number(cell.values.rms, short(cell.values.rms), "td"),
       number(cell.values.views, `${cell.values.views}`, "td")]

@@ -16,7 +16,9 @@ function rolloutPlane(cell, at) {
     const near = points.map((point) => point[axis])
       .filter((value) => value > from - reach && value < to + reach);
     const low = Math.min(from, ...near), high = Math.max(to, ...near);
-    const margin = .08 * (high - low) || 1e-6 * Math.abs(cell.intrinsics[k]) || 1e-9;
+    // Rollouts that agree are one point: what differs by a hundredth of sigma does not matter.
+    const margin = Math.max(.08 * (high - low), .01 * cell.sigma[k])
+      || 1e-6 * Math.abs(cell.intrinsics[k]) || 1e-9;
     return [low - margin, high + margin];
   });
   // What is further out is drawn at the edge, lest it make a dot of all others.

@@ -98,7 +98,7 @@ function route() {
   current = null;
   byId("place").textContent = "";
   if (before && !name) {
-    [...document.querySelectorAll("#overview a")]
+    [...document.querySelectorAll("#plane a"), ...document.querySelectorAll("#overview a")]
       .find((link) => link.getAttribute("href") === addressOf(before.name))?.focus();
   } else if (name) document.getElementById(name)?.scrollIntoView();
 }
