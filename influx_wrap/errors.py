@@ -6,6 +6,11 @@ traceback and exits with code 2.
 """
 
 import re
+import shlex
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 LONGEST_WORD, LONGEST = 400, 4000
 """Longer words and messages come from files, and are of no use."""
@@ -17,9 +22,21 @@ class InputError(ValueError):
 
     What it quotes may come from anybody's file, so what cannot be printed, such as what moves a
     terminal's cursor, is escaped, and what is endless is shortened.
+
+    instead  what was given and what was probably meant: the same command with the second in place
+             of the first mends it
+    command  another command that mends it
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        instead: tuple[str, str] | None = None,
+        command: str | None = None,
+    ) -> None:
+        self.instead = instead
+        self.command = command
         text = _LONG.sub(_shortened, _printable(message))
         if len(text) > LONGEST:
             text = f"{text[: LONGEST - 1000]} ... {text[-500:]}"
@@ -48,3 +65,15 @@ def _printable(message: str) -> str:
 def _shortened(word: re.Match[str]) -> str:
     text = word[0]
     return f"{text[:100]}...{text[-20:]}"
+
+
+def install_line(extra: str) -> str:
+    """The command that adds an extra of the package to the Python that runs, to be pasted."""
+    what = f"'influx_wrap[{extra}]'"
+    pip = shutil.which("pip")
+    if pip is not None and Path(pip).parent == Path(sys.executable).parent:
+        return f"pip install {what}"
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is None:
+        return f"uv pip install {what} --python {python}"
+    return f"{python} -m pip install {what}"

@@ -11,7 +11,14 @@ from pathlib import Path
 from influx_drone import __version__
 from influx_drone.errors import DroneError
 from influx_drone.files import own_folder
-from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off, note_off
+
+try:
+    from influx_drone.led import LONGEST_FLASH_S, Wiring, led_off, note_off
+except ModuleNotFoundError as missing:
+    sys.exit(
+        f"influx-drone-server needs {missing.name}: {sys.executable} -m pip install "
+        "'influx_wrap[drone]', or on the drone what its installer installs."
+    )
 
 PORT = 47023
 SIMULATED = "simulated:40.3500,-74.6500,60.0"

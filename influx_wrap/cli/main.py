@@ -6,8 +6,11 @@ Mistakes a user can mend become one sentence on stderr and exit code 2.
 from __future__ import annotations
 
 import errno
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -43,19 +46,43 @@ COMMANDS = {
 
 
 class _Mistake(click.ClickException):
+    """One sentence and, on a line of its own so that it can be pasted, a command that mends it."""
+
     exit_code = 2
+
+    def __init__(self, message: str, cure: str | None = None) -> None:
+        super().__init__(message)
+        self._cure = cure
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        super().show(file)
+        if self._cure is not None:
+            click.echo(f"Try: {self._cure}", file=file, err=True)
 
 
 class _Commands(LazyGroup):
-    def main(self, *args: Any, **more: Any) -> Any:
+    _given: Sequence[str] = ()
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **more: Any) -> Any:
         settle_streams()
-        return super().main(*args, **more)
+        self._given = sys.argv[1:] if args is None else list(args)
+        return super().main(args, *others, **more)
+
+    def _cure(self, error: InputError) -> str | None:
+        """The command that was given, with what was meant in the place of what was wrong."""
+        if error.command is not None or error.instead is None:
+            return error.command
+        wrong, right = error.instead
+        given = [right if word.rstrip("/") == wrong.rstrip("/") else word for word in self._given]
+        return None if given == list(self._given) else shlex.join(["influx-calib", *given])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with announced():
                 return super().invoke(ctx)
-        except (InputError, DroneError) as error:
+        except InputError as error:
+            raise _Mistake(str(error), self._cure(error)) from None
+        except DroneError as error:
             raise _Mistake(str(error)) from None
         except click.MissingParameter:
             raise

@@ -34,7 +34,7 @@ from influx_wrap.cli.simulate_clip import (
     simulate_clip,
 )
 from influx_wrap.cli.tables import answers
-from influx_wrap.errors import InputError
+from influx_wrap.errors import InputError, install_line
 from influx_wrap.formats.catalogue import CAMERA
 from influx_wrap.formats.video import SUFFIXES
 from influx_wrap.model.truth import Noise
@@ -294,7 +294,7 @@ def _check_combination(context: click.Context, *, images: bool, video: bool) -> 
         if find_spec("bpy") is None:
             raise InputError(
                 "--renderer blender needs Blender as a module, which is for Python 3.11 only: "
-                "pip install 'influx_wrap[blender]'."
+                f"{install_line('blender')}."
             )
 
 

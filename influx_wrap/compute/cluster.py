@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from influx_wrap.compute import arithmetic
 from influx_wrap.compute.processes import WorkerDied
 from influx_wrap.compute.provenance import versions
-from influx_wrap.errors import InputError
+from influx_wrap.errors import InputError, install_line
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -75,9 +75,7 @@ def connected(address: str, *, patience_s: float = PATIENCE_S) -> Iterator[Clust
     try:
         from distributed import Client
     except ImportError:
-        raise InputError(
-            "a cluster needs dask.distributed: pip install 'influx_wrap[cluster]'."
-        ) from None
+        raise InputError(f"a cluster needs dask.distributed: {install_line('cluster')}.") from None
     if address.startswith("tls://"):
         _check_certificates()
     with _quiet():

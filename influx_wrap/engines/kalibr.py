@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from influx_wrap.errors import InputError
+from influx_wrap.errors import InputError, install_line
 from influx_wrap.formats.files import file_hash
 
 log = logging.getLogger(__name__)
@@ -324,9 +324,7 @@ def docker_client() -> Any:
         # By name: a folder called docker is a package of that name, too, without any content.
         from docker import DockerClient, errors
     except ImportError:
-        raise InputError(
-            "--image needs the docker package: pip install 'influx_wrap[docker]'."
-        ) from None
+        raise InputError(f"--image needs the docker package: {install_line('docker')}.") from None
     try:
         return DockerClient.from_env()
     except (errors.DockerException, OSError) as error:

@@ -27,6 +27,8 @@ SYNTAX = (
     "charuco:8x6@30mm,22.5mm,5X5_100, circles:8x6@30mm, circles:4x11@20mm,asymmetric or "
     "aprilgrid:6x6@88mm,0.3"
 )
+SMALLEST_M, LARGEST_M = 1e-4, 3.0
+"""A square, tag or distance beyond is written in the wrong unit."""
 SPACING, MARKER_OF_SQUARE = 0.3, 0.75
 UNIT_M = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
 _BOARD = re.compile(
@@ -68,7 +70,7 @@ def parse_board(text: str) -> BoardText:
     try:
         target = makers[kind](cols, rows, size_m, more)
     except InputError as error:
-        raise InputError(f"{text!r}: {error}") from None
+        raise InputError(f"{text!r}: {error}", instead=error.instead) from None
     if more:
         raise InputError(f"{text!r}: {', '.join(more)} is not understood; write {SYNTAX}.")
     return BoardText(target, match["size"] is not None)
@@ -113,5 +115,13 @@ def _length_m(text: str, length: str) -> float:
     metres = float(match["number"]) * UNIT_M[match["unit"].lower()] if match else math.nan
     if not 0 < metres < math.inf:
         raise InputError(f"{text!r}: {length!r} is no length; write 25mm, 2.5cm or 1in.")
+    assert match is not None
+    if not SMALLEST_M <= metres <= LARGEST_M:
+        meant = text.replace(length, f"{match['number']}mm")
+        raise InputError(
+            f"{text!r}: {length} is no width of a square or tag, which is from "
+            f"{1e3 * SMALLEST_M:g} mm to {LARGEST_M:g} m. Mind the unit.",
+            instead=(text, meant),
+        )
     # 25mm are 0.025 m, not what 25 times 0.001 is in binary.
     return round(metres, 12)

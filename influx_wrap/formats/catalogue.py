@@ -219,11 +219,11 @@ def _look_up(kind: str, known: Mapping[str, T], name: str) -> T:
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, n=1)
-    cure = (
-        f"Did you mean {close[0]}?"
-        if close
-        else f"To describe it: influx-calib catalogue new {kind} {shlex.quote(name)}."
-    )
+    text = f"there is no {kind} {name!r} in the catalogue; known: {', '.join(known)}."
+    if close:
+        raise InputError(f"{text} Did you mean {close[0]}?", instead=(name, close[0]))
     raise InputError(
-        f"there is no {kind} {name!r} in the catalogue; known: {', '.join(known)}. {cure}"
+        f"{text} Describe it with influx-calib catalogue new, and name its folder with "
+        "--catalogue.",
+        command=f"influx-calib catalogue new {kind} {shlex.quote(name)}",
     )

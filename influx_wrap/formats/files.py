@@ -7,6 +7,7 @@ nobody ever reads half a file.
 
 from __future__ import annotations
 
+import difflib
 import errno
 import hashlib
 import json
@@ -47,13 +48,28 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
+        raise _missing(path) from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, a file is needed.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file in UTF-8.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _missing(path: Path) -> InputError:
+    """Of a path that is not there: a name beside it that is almost the same is meant."""
+    try:
+        beside = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        beside = []
+    close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.75)
+    if not close:
+        return InputError(f"{path} does not exist.")
+    meant = path.with_name(close[0])
+    return InputError(
+        f"{path} does not exist. Did you mean {meant}?", instead=(str(path), str(meant))
+    )
 
 
 def read_text(path: Path) -> str:
@@ -130,7 +146,15 @@ def check_writable(path: Path) -> None:
         temporary.touch()
         temporary.unlink()
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise not_writable(path, error) from None
+
+
+def not_writable(path: Path, error: OSError) -> InputError:
+    """What to say of a place that cannot be written: the same name in the folder one works in may
+    do."""
+    return InputError(
+        f"{path} cannot be written: {error.strerror}.", instead=(str(path), path.name)
+    )
 
 
 def make_folder(path: Path) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from influx_wrap.errors import InputError
+from influx_wrap.errors import InputError, install_line
 from influx_wrap.model.words import size_text
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def import_av(need: str) -> ModuleType:
     try:
         import av
     except ImportError:
-        raise InputError(f"{need}: pip install 'influx_wrap[video]'.") from None
+        raise InputError(f"{need}: {install_line('video')}.") from None
     # FFmpeg's log stays off: with PyAV's callback installed, reading has been seen to hang.
     av.logging.set_level(None)
     return av

@@ -96,5 +96,17 @@ def _open_folder(path: Path, colour: bool) -> FrameSource:
         return Stills(path, pictures, colour, unread)
     if any(file.suffix.lower() in ARRI for file in files):
         return Arriraw(path, colour)
-    there = "".join(f" {text}." for text in by_reason(unread))
-    raise InputError(f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.{there}")
+    there = "".join(f" {text[0].upper()}{text[1:]}." for text in by_reason(unread))
+    text = f"{path} holds no pictures: {', '.join(PICTURES)} files are needed.{there}"
+    within = [folder for folder in files if folder.is_dir() and _has_pictures(folder)]
+    if not within:
+        raise InputError(text)
+    named = " and ".join(map(str, within[:3]))
+    raise InputError(f"{text} There are some in {named}.", instead=(str(path), str(within[0])))
+
+
+def _has_pictures(folder: Path) -> bool:
+    try:
+        return any(file.suffix.lower() in PICTURES for file in folder.iterdir())
+    except OSError:
+        return False

@@ -20,10 +20,9 @@ from influx_wrap.calibrate.result import Calibration, CalibrationError
 from influx_wrap.calibrate.sanity import explain_failure
 from influx_wrap.compute.progress import Progress, Watch, no_progress, no_watch
 from influx_wrap.compute.provenance import provenance
-from influx_wrap.errors import InputError
 from influx_wrap.formats.export.camchain import camchain_text
 from influx_wrap.formats.export.opencv import write_opencv_camera
-from influx_wrap.formats.files import make_folder, write_json, write_text
+from influx_wrap.formats.files import make_folder, not_writable, write_json, write_text
 from influx_wrap.model.intrinsics import field_of_view_deg
 from influx_wrap.model.result import Assessment, Grade, Json, ViewReport
 from influx_wrap.model.target import Target
@@ -124,7 +123,7 @@ def forget(folder: Path) -> None:
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}.") from None
+        raise not_writable(folder, error) from None
 
 
 def calibrate_camera(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,10 +76,13 @@ def recorded_jobs(
     footage = {path.parent.name for path in folder.glob(f"*/{RECORDING}")} - experiments
     found = experiments | footage
     if not found:
+        unused = unused_footage(folder)
         raise InputError(
             f"{folder} has no sub-folder with an {files.EXPERIMENT} or a {RECORDING}: there is "
-            "no cell in it. Make one with influx-calib simulate."
-            + "".join(f" {text}." for text in by_reason(unused_footage(folder)))
+            "no cell in it. Make one with influx-calib simulate, or calibrate a single camera with "
+            "influx-calib camera."
+            + "".join(f" {text[0].upper()}{text[1:]}." for text in by_reason(unused)),
+            command=f"influx-calib camera {shlex.quote(str(folder))}" if unused else None,
         )
     wanted = set(found) if cells == "all" else {name.strip() for name in cells.split(",")}
     known = sorted(found, key=by_number)

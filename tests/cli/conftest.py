@@ -34,10 +34,11 @@ def execute(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def assert_mistake(result: Result, *words: str) -> None:
-    """One sentence on stderr that contains the words, exit code 2, no traceback."""
+    """One sentence on stderr that contains the words, exit code 2, no traceback. A command to be
+    pasted may follow on a line of its own."""
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
-    lines = result.stderr.strip().splitlines()
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("Try: ")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("Error: ")
     assert lines[0].endswith((".", "?"))

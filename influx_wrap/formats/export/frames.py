@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from influx_wrap.errors import InputError
+from influx_wrap.errors import InputError, install_line
 from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.clip import Clip
 
@@ -84,5 +84,5 @@ def extra(module: str, package: str, path: Path) -> ModuleType:
         return import_module(module)
     except ImportError:
         raise InputError(
-            f"{path}: this format is written by {package}: pip install 'influx_wrap[export]'."
+            f"{path}: this format is written by {package}: {install_line('export')}."
         ) from None
