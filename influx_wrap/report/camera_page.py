@@ -22,10 +22,10 @@ from influx_wrap.model.intrinsics import NAMES, field_of_view_deg
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import CalibrationResult, Json, ViewReport
 from influx_wrap.observe.coverage import assess_coverage
+from influx_wrap.report.binned import arrows
 from influx_wrap.report.grid import save_figure
 from influx_wrap.report.keyframes_figure import draw_contact_sheet, draw_coverage
 from influx_wrap.report.page import jpeg_url, page
-from influx_wrap.report.run_page import arrows
 from influx_wrap.report.style import INK, MARK, QUIET, frame_picture, new_figure, styled
 
 JPEG_QUALITY = 75

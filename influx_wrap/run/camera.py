@@ -28,7 +28,8 @@ from influx_wrap.model.result import Assessment, Grade, Json, ViewReport
 from influx_wrap.model.target import Target
 from influx_wrap.observe.journal import footage_hash
 from influx_wrap.report.camera_page import write_camera_page
-from influx_wrap.run.camera_views import BoardOfCamera, CameraViews, find_views, label_of
+from influx_wrap.run.camera_footage import label_of
+from influx_wrap.run.camera_views import BoardOfCamera, CameraViews, find_views
 from influx_wrap.run.page import used_residuals
 
 FILES = RESULT, OPENCV, CAMCHAIN, PAGE = (

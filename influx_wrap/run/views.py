@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +36,7 @@ from influx_wrap.formats.kalibr import (
     write_observations,
     write_target,
 )
+from influx_wrap.formats.pictures import UnusablePicture, decode_picture
 from influx_wrap.model.arrays import IntArray, Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.words import counted, size_text
@@ -252,10 +252,8 @@ def _sheet_of_thumbnails(chosen: Observations, first_look: FirstLook, path: Path
     frames, size = chosen.view_ids.tolist(), np.array(chosen.image_size)
     known: dict[int, Picture] = {}
     for frame in frames:
-        jpeg = np.frombuffer(first_look.thumbnails.get(frame, b""), np.uint8)
-        small = cv2.imdecode(jpeg, cv2.IMREAD_GRAYSCALE) if jpeg.size else None
-        if small is not None:
-            known[frame] = np.asarray(small, dtype=np.uint8)
+        with suppress(UnusablePicture):
+            known[frame] = decode_picture(first_look.thumbnails.get(frame, b""), str(frame))
     corners = {}
     for frame, uv, seen in zip(frames, chosen.uv, chosen.valid, strict=True):
         scale = size / known[frame].shape[::-1] if frame in known else np.ones(2)

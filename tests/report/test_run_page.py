@@ -29,7 +29,8 @@ from influx_wrap.model.intrinsics import NAMES, Intrinsics, field_of_view_deg, u
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, ResidualStatistics, RolloutReport
 from influx_wrap.report import run_page
-from influx_wrap.report.run_page import arrows, cell_data, coverage, distortion, rollouts
+from influx_wrap.report.binned import arrows, coverage, distortion
+from influx_wrap.report.run_page import cell_data, rollouts
 from influx_wrap.run import page as run_report
 from influx_wrap.run.page import used_residuals, write_report
 from influx_wrap.run.workspace import Workspace
