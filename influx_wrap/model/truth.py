@@ -19,7 +19,7 @@ class Noise:
     """What is done to perfect observations.
 
     corner_px     standard deviation of each found coordinate, Gaussian. The detector itself is
-                  better: 0.007 px on rendered footage, 0.03 px if that is blurred and grainy
+                  better: 0.006 px on rendered footage, 0.03 px if that is blurred and grainy
                   (python -m benchmarks --only detection). Real photographs leave 0.1 px and
                   more, as paper is not flat and light not even, so that is what is simulated
     outliers      fraction of the found points that are displaced

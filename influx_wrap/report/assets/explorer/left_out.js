@@ -48,7 +48,8 @@ function makeProposals() {
     const setting = `${short(lfl)} mm, ${metres(fd)}`;
     const button = make("button", { type: "button" }, setting);
     button.addEventListener("click", () => pinAt(lfl, fd));
-    return make("li", {}, button, ` ${target}: the largest sigma at the picture's corner gets `
+    const what = target === "drone" ? target : `board ${target}`;
+    return make("li", {}, button, ` ${what}: the largest sigma at the picture's corner gets `
       + `${small(gain)} px smaller`, make("span", { class: "quiet" }, ` (+${k + 1} on the plane)`));
   }));
 }
