@@ -28,8 +28,7 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import NAMES, Intrinsics, field_of_view_deg, unproject
 from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, ResidualStatistics, RolloutReport
-from influx_wrap.report import run_page
-from influx_wrap.report.binned import arrows, coverage, distortion
+from influx_wrap.report.binned import arrows, coverage, distortion, residual_figures
 from influx_wrap.report.run_page import cell_data, rollouts
 from influx_wrap.run import page as run_report
 from influx_wrap.run.page import used_residuals, write_report
@@ -171,7 +170,7 @@ def test_arrows_are_means() -> None:
 
 def test_noise_alone_makes_few_long_arrows_and_a_lens_that_is_another_makes_many() -> None:
     uv, residuals = scattered(40_000)
-    data = run_page._residuals(uv, residuals, IMAGE_SIZE, 0.1)
+    data = residual_figures(uv, residuals, IMAGE_SIZE, 0.1)
     n = len(data["arrows"]) / 5
     assert 0.01 < data["unlikely"] / n < 0.1
     assert data["beyond"] == pytest.approx(0.0027, abs=0.0006)
@@ -180,13 +179,13 @@ def test_noise_alone_makes_few_long_arrows_and_a_lens_that_is_another_makes_many
     inner = np.histogram(residuals[:, 0], np.linspace(-0.45, 0.45, 46))[0]
     np.testing.assert_array_equal(data["histogram"][0][1:-1], inner[1:-1])
     swirl = 0.05 * np.stack([np.sin(uv[:, 1] / 200), np.cos(uv[:, 0] / 200)], axis=1)
-    data = run_page._residuals(uv, residuals + swirl, IMAGE_SIZE, 0.1)
+    data = residual_figures(uv, residuals + swirl, IMAGE_SIZE, 0.1)
     assert data["unlikely"] / n > 0.5
 
 
 def test_exact_corners_have_no_sigma() -> None:
     uv, residuals = scattered(500)
-    data = run_page._residuals(uv, 0 * residuals, IMAGE_SIZE, 0.0)
+    data = residual_figures(uv, 0 * residuals, IMAGE_SIZE, 0.0)
     assert (data["unlikely"], data["beyond"], data["longest"]) == (None, None, 0.0)
     assert sum(data["histogram"][0]) == 500
 
