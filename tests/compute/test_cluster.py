@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -28,12 +29,11 @@ from influx_wrap.run.campaign import pack_job, run_campaign, work_on_parcel
 from influx_wrap.run.cell import CellOutcome
 from influx_wrap.run.jobs import Job, recorded_jobs, simulated_jobs
 from influx_wrap.run.listener import RunListener
-from influx_wrap.run.observe import ALL_FRAMES
 from influx_wrap.run.pipeline import calibrate_jobs
 from influx_wrap.run.workspace import Workspace
 from influx_wrap.synth.film.simulation import simulations
 from tests.compute.dask_cluster import dask_cluster
-from tests.films import N_FRAMES, rig_footage, write_film, write_rig
+from tests.films import rig_footage, write_film, write_rig
 
 BATCH = RECIPES["batch"]
 TWELVE = ",".join(f"z{zoom}f{focus}" for zoom in range(4) for focus in (7, 8, 9))
@@ -160,31 +160,37 @@ def test_two_workers_share_a_clip_and_one_is_killed(
     write_rig(tmp_path / "rig")
     write_film(data / "z1f1")
     footage, pids = rig_footage(tmp_path / "rig"), observer.run(os.getpid)
-    killed, sent = [], []
+    killed, sent, over = [], [], threading.Event()
 
-    class Killing(RunListener):
-        def progress(self, what: str, done: int, total: int | None) -> None:
-            if what == ALL_FRAMES and 0 < done < N_FRAMES and not killed:
-                busy = [worker for worker, keys in observer.processing().items() if keys]
-                if busy:
-                    killed.append(pids[busy[0]])
-                    os.kill(killed[0], signal.SIGKILL)
+    def kill() -> None:
+        """A worker that looks at a stretch, in the way that is asked for."""
+        while not killed and not over.wait(0.01):
+            busy = [worker for worker, keys in observer.processing().items() if keys]
+            if busy and is_seen in sent:
+                killed.append(pids[busy[0]])
+                os.kill(killed[0], signal.SIGKILL)
 
-    def calibrated(name: str, listener: RunListener, chosen: Cluster | None) -> dict[str, bytes]:
+    def calibrated(name: str, chosen: Cluster | None) -> dict[str, bytes]:
         workspace = Workspace(tmp_path / name)
         jobs = recorded_jobs(data, "canon17", "all", [BATCH], 0, workspace)
-        calibrate_jobs(jobs, {"batch": workspace}, 1, listener, chosen, footage=footage)
+        calibrate_jobs(jobs, {"batch": workspace}, 1, RunListener(), chosen, footage=footage)
         return contents(workspace.root)
 
     def noted(*arguments: Any, is_seen: bool) -> Any:
         sent.append(is_seen)
         return send_stretch(*arguments, is_seen=is_seen)
 
-    local = calibrated("local", RunListener(), None)
+    local = calibrated("local", None)
     monkeypatch.setattr(campaign, "send_stretch", noted)
     if not is_seen:
         monkeypatch.setattr(campaign, "footage_hash", lambda path: "of another one")
-    afar = calibrated("afar", Killing(), cluster)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        afar = calibrated("afar", cluster)
+    finally:
+        over.set()
+        killer.join()
     assert len(killed) == 1
     assert "cells/z1f1/result.json" in local
     assert afar == local
