@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from influx_wrap.evaluate.cells import SHOWN, CellResult, totals, usability
+from influx_wrap.model.record import CellRecord
 from influx_wrap.model.result import Json
+from influx_wrap.report.explorer import ProposedExperiment
 
 
 def lens_answer(results: Sequence[CellResult]) -> Json:
@@ -28,6 +31,29 @@ def lens_answer(results: Sequence[CellResult]) -> Json:
         "facts": _facts(results, total),
         "offPaper": _off_paper(results),
     }
+
+
+def source_words(records: Sequence[CellRecord], footage: str | None) -> str:
+    """Where the experiments come from, in words."""
+    simulated = ["simulation" in record.provenance for record in records if record.provenance]
+    if footage is not None:
+        return f"recorded in the folder {footage}"
+    if any(simulated):
+        return "simulated" if all(simulated) else "simulated in part"
+    return "recorded"
+
+
+def missing_data(missing: Sequence[ProposedExperiment]) -> list[Json]:
+    """The experiments that the lens's table lacks, as the page takes them."""
+    return [
+        {
+            "lfl": one.lfl_mm,
+            "fd": "inf" if math.isinf(one.fd_m) else one.fd_m,
+            "target": one.target,
+            "gain": one.gain_px,
+        }
+        for one in missing
+    ]
 
 
 def _off_paper(results: Sequence[CellResult]) -> Json | None:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -32,8 +31,9 @@ from influx_wrap.report.binned import (
     residual_figures,
     uncertainty_figure,
 )
+from influx_wrap.report.explorer import ProposedExperiment
 from influx_wrap.report.page import float32_text, jpeg_url, page
-from influx_wrap.report.run_answer import lens_answer
+from influx_wrap.report.run_answer import lens_answer, missing_data, source_words
 from influx_wrap.report.run_grid import run_grid
 
 SCRIPTS = ("words.js", "overview.js", "tables.js", "drawings.js", "rollouts.js")
@@ -60,26 +60,6 @@ class FootagePicture:
     jpeg: bytes | None = None
 
 
-class MissingExperiment(Protocol):
-    """An experiment to add to the lens's table, as ``plan.next_experiments`` proposes it."""
-
-    @property
-    def lfl_mm(self) -> float:
-        """Lens focal length."""
-
-    @property
-    def fd_m(self) -> float:
-        """Focus distance."""
-
-    @property
-    def target(self) -> str:
-        """What to film."""
-
-    @property
-    def gain_px(self) -> float:
-        """By how much the largest sigma at the picture's corner gets smaller."""
-
-
 def write_run_page(
     path: Path,
     settings: LensSettings | None,
@@ -87,7 +67,7 @@ def write_run_page(
     cells: Sequence[Json],
     explorer: str | None = None,
     footage: str | None = None,
-    missing: Sequence[MissingExperiment] = (),
+    missing: Sequence[ProposedExperiment] = (),
 ) -> None:
     """Write the page of the experiments ``cells``, each as ``cell_data`` gives it.
 
@@ -108,16 +88,8 @@ def write_run_page(
     data = {
         "lens": lens,
         "camera": camera,
-        "source": _source(records, footage),
-        "missing": [
-            {
-                "lfl": one.lfl_mm,
-                "fd": "inf" if math.isinf(one.fd_m) else one.fd_m,
-                "target": one.target,
-                "gain": one.gain_px,
-            }
-            for one in missing
-        ],
+        "source": source_words(records, footage),
+        "missing": missing_data(missing),
         "answer": lens_answer(results),
         "explorer": explorer,
         "made": made,
@@ -167,16 +139,6 @@ def cell_data(record: CellRecord, seen: Seen | str, pictures: Sequence[FootagePi
             seen.uv, seen.residuals, result.image_size, result.corner_sigma_px
         )
     return data
-
-
-def _source(records: Sequence[CellRecord], footage: str | None) -> str:
-    """Where the experiments come from, in words."""
-    simulated = ["simulation" in record.provenance for record in records if record.provenance]
-    if footage is not None:
-        return f"recorded in the folder {footage}"
-    if any(simulated):
-        return "simulated" if all(simulated) else "simulated in part"
-    return "recorded"
 
 
 def _answer(record: CellRecord, result: CalibrationResult) -> Json:

@@ -37,9 +37,9 @@ from influx_wrap.model.record import CellRecord, CellSetting
 from influx_wrap.model.result import CalibrationResult, Failure, Json
 from influx_wrap.model.suspicion import Suspicion
 from influx_wrap.model.target import bow_basis
+from influx_wrap.report.explorer import ProposedExperiment
 from influx_wrap.report.run_page import (
     FootagePicture,
-    MissingExperiment,
     Seen,
     cell_data,
     write_run_page,
@@ -110,7 +110,7 @@ def write_report(
     processes: int = 1,
     progress: Progress = no_progress,
     made: Mapping[PageTask, Shown] | None = None,
-    missing: Sequence[MissingExperiment] | None = None,
+    missing: Sequence[ProposedExperiment] | None = None,
 ) -> Written:
     """Write ``report.html`` of a run, from all experiments in its folder.
 
@@ -190,7 +190,7 @@ def _task(
     return PageTask(cell, record, folder, beside, doubt)
 
 
-def _missing(workspace: Workspace) -> Sequence[MissingExperiment]:
+def _missing(workspace: Workspace) -> Sequence[ProposedExperiment]:
     """Of the table in the folder of the run; nothing where there is no telling."""
     if not workspace.table.exists():
         return ()
