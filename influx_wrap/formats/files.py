@@ -150,8 +150,7 @@ def check_writable(path: Path) -> None:
 
 
 def not_writable(path: Path, error: OSError) -> InputError:
-    """What to say of a place that cannot be written: the same name in the folder one works in may
-    do."""
+    """Of a place that cannot be written; the same name in the folder one works in may do."""
     return InputError(
         f"{path} cannot be written: {error.strerror}.", instead=(str(path), path.name)
     )

@@ -10,7 +10,8 @@ from influx_wrap.cli.main import main
 from tests.cli.conftest import Invoke
 
 UNIT = re.compile(
-    r"pixel|\bpx\b|\bmm\b|metre|\bm\b|second|micro|degree|dpi|per inch|grey level|share|from 0 to 1"
+    r"pixel|\bpx\b|\bmm\b|metre|minute|\bm\b|second|micro|degree|dpi|per inch|grey level|share"
+    r"|from 0 to 1"
     r"|tag widths|relative|number of|how many|times|frames|per cent|\binf\b|of 255|radius of|sigma"
     r"|\bK1\b|\bdB\b|ISO|per second",
     re.IGNORECASE,
