@@ -51,7 +51,7 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @number_option(
     "--tag-size-mm",
     None,
-    "Width of a tag.",
+    "Width of a tag, in mm.",
     above=0,
     shown=f"the board's, or {TAG_OF_LONG_SIDE:.0%} of the long side",
 )
@@ -65,7 +65,7 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @count_option(
     "--border",
     None,
-    "Cells of a tag's border: 1 as other programs than Kalibr have it.",
+    "Width of a tag's black border, in cells: 2 in Kalibr, 1 in other programs.",
     at_least=1,
     shown="2",
 )
@@ -79,7 +79,7 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @number_option(
     "--marker-mm",
     None,
-    "Width of a ChArUco board's marker.",
+    "Width of a ChArUco board's marker, in mm.",
     above=0,
     shown=f"{MARKER_OF_SQUARE:.0%} of a square",
 )
@@ -87,11 +87,13 @@ DICTIONARY, MARKER_OF_SQUARE = "DICT_5X5_250", 0.75
 @number_option(
     "--square-mm",
     None,
-    "Width of a square of a checkerboard or ChArUco board.",
+    "Width of a square of a checkerboard or ChArUco board, in mm.",
     above=0,
     shown="what leaves a margin of one square",
 )
-@number_option("--dpi", None, "Resolution of a PNG.", above=0, shown=f"{DEFAULT_DPI:g}")
+@number_option(
+    "--dpi", None, "Resolution of a PNG, in pixels per inch.", above=0, shown=f"{DEFAULT_DPI:g}"
+)
 @number_option(
     "--distance-m",
     None,

@@ -32,14 +32,36 @@ from influx_wrap.run.experiment import calibrate_files
 @click.option("--coords", type=PATH, required=True, help="CSV: observation_id,x,y.")
 @click.option("--successes", type=PATH, required=True, help="CSV: observation_id,0|1.")
 @click.option(
-    "--size", type=image_size, required=True, metavar="WxH", help="Image size, such as 3424x2202."
+    "--size",
+    type=image_size,
+    required=True,
+    metavar="WxH",
+    help="Width and height of the pictures, in pixels, such as 3424x2202.",
 )
-@number_option("--lfl-mm", None, "Lens focal length.", above=0, metavar="X")
-@number_option("--fd-m", None, "Focus distance, or inf.", above=0, infinite=True, metavar="X")
-@number_option("--pixel-um", None, "Pixel pitch.", above=0, metavar="X")
-@number_option("--focal-px", None, "Focal length, in place of the above.", above=0, metavar="X")
+@number_option("--lfl-mm", None, "Lens focal length, in mm.", above=0, metavar="X")
+@number_option(
+    "--fd-m", None, "Focus distance, in metres, or inf.", above=0, infinite=True, metavar="X"
+)
+@number_option(
+    "--pixel-um",
+    None,
+    "Distance between pixels on the sensor, in micrometres.",
+    above=0,
+    metavar="X",
+)
+@number_option(
+    "--focal-px",
+    None,
+    "Focal length, in pixels, in place of the three above.",
+    above=0,
+    metavar="X",
+)
 @recipe_options
-@click.option("--no-shuffle", is_flag=True, help="Offer the views in the file's order.")
+@click.option(
+    "--no-shuffle",
+    is_flag=True,
+    help="Take the views in the order of the file, not in random ones.",
+)
 @engine_options
 @click.option("--bag", type=PATH, help="Pictures, for a Kalibr that takes no corners (ROS 1).")
 @seed_option

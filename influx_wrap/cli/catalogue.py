@@ -27,7 +27,7 @@ from influx_wrap.plan.boards import COLS, ROWS, SPACING, TAG_OF_LONG_SIDE
 FOLDER = Path("catalogue")
 """Of descriptions of one's own, unless --catalogue names another one."""
 
-EntryFields = dict[str, object]
+_Answers = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Question:
     key: str
     text: str
     kind: type
-    usual: Callable[[EntryFields], object] | None = None
+    usual: Callable[[_Answers], object] | None = None
 
 
-def _number(answers: EntryFields, key: str) -> float:
+def _number(answers: _Answers, key: str) -> float:
     value = answers[key]
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _tag_size_mm(answers: EntryFields) -> float:
+def _tag_size_mm(answers: _Answers) -> float:
     """That of boards that are printed without asking, or less if it has to fit."""
     width_mm, height_mm = _number(answers, "width_mm"), _number(answers, "height_mm")
     gap = _number(answers, "tag_spacing")
@@ -185,14 +185,14 @@ def _sentence(entry: Camera | Lens | Board) -> str:
     )
 
 
-def _new(kind: str, name: str, folder: Path, given: EntryFields) -> None:
+def _new(kind: str, name: str, folder: Path, given: _Answers) -> None:
     """Ask for what is not given, and write the file."""
     path = new_path(folder, kind, name)
     questions = QUESTIONS[kind]
     asks = any(given[one.key] is None and one.usual is None for one in questions)
-    before: EntryFields = {}
+    before: _Answers = {}
     while True:
-        values: EntryFields = {"kind": kind, "name": name}
+        values: _Answers = {"kind": kind, "name": name}
         for one in questions:
             value = given[one.key]
             if value is None:
@@ -241,7 +241,7 @@ def _checked(one: Question, text: Any) -> object:
     return int(value)
 
 
-def _doubts(kind: str, values: EntryFields) -> list[str]:
+def _doubts(kind: str, values: _Answers) -> list[str]:
     """Numbers that look like another unit's."""
     doubts = []
     if kind == "camera":

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 
@@ -44,6 +44,13 @@ def _tell(over: threading.Event) -> None:
     began_s = time.time()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     own = spinner("compiling kernels", console)
+    # A terminal that is gone is no reason to say more.
+    with suppress(OSError, ValueError):
+        _watch_cache(over, began_s, own)
+        own.stop()
+
+
+def _watch_cache(over: threading.Event, began_s: float, own: StepBar) -> None:
     is_told = False
     while not over.wait(EVERY_S):
         now = compilation_since(began_s)
@@ -54,7 +61,6 @@ def _tell(over: threading.Event) -> None:
             (bar_shown() or own).console.print(ANNOUNCEMENT)
         count_kernels(now.done)
         _show(own, now)
-    own.stop()
 
 
 def _show(own: StepBar, now: Compilation) -> None:

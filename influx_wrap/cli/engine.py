@@ -28,7 +28,7 @@ def engine_options(function: Command) -> Command:
         type=number(above=0),
         metavar="N",
         show_default=f"{TIMEOUT_S:g}",
-        help="How long one run of Kalibr may take.",
+        help="How long one run of Kalibr may take, in seconds.",
     )
     return engine(image(timeout(function)))
 

@@ -31,24 +31,28 @@ from influx_wrap.run.evaluation import evaluate_files
     help="3D points whose projections are compared.",
 )
 @click.option(
-    "--out", type=PATH, default=Path("runs/evaluation"), show_default=True, help="Folder."
+    "--out",
+    type=PATH,
+    default=Path("runs/evaluation"),
+    show_default=True,
+    help="Folder of the results.",
 )
 @click.option(
     "--size",
     type=image_size,
     show_default="as the truth says, else 3424x2202",
     metavar="WxH",
-    help="Of the pictures, in pixels, if the truth does not say.",
+    help="Width and height of the pictures, in pixels, if the truth does not say.",
 )
 @click.option(
     "--groups",
     type=PATH,
     metavar="CSV",
     show_default="lens and motion, by the metadata",
-    help="Columns video and any others, by whose values scores are grouped.",
+    help="CSV with a column video and others, by whose values the scores are grouped.",
 )
-@count_option("--subsample", 1, "End-point errors of every Nth frame only.", at_least=1)
-@click.option("--intervals", is_flag=True, help="With 95 % confidence in the tables.")
+@count_option("--subsample", 1, "Take end-point errors of every Nth frame only.", at_least=1)
+@click.option("--intervals", is_flag=True, help="Print 95 % confidence intervals in the tables.")
 @jobs_option
 @catalogue_option
 def command(

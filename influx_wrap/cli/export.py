@@ -27,9 +27,10 @@ from influx_wrap.model.table import Table
 @click.option("--to", type=click.Choice(list(EXPORTS)), required=True, help="The format.")
 @click.option("--out", type=PATH, required=True, help="File, or folder of stmap and camchain.")
 @click.option("--camera", show_default=f"as the file says, else {CAMERA}",
-              help="Camera body, of a file that does not say.")  # fmt: skip
+              help="Camera, by its name in the catalogue, if the file does not say.")  # fmt: skip
 @click.option("--size", type=image_size, metavar="WxH", show_default="as calibrated",
-              help="Of the pictures that the export is for, if they were scaled.")  # fmt: skip
+              help="Width and height in pixels of the pictures that the export is for, if they "
+              "were scaled.")  # fmt: skip
 @click.option("--crop", "window", type=crop, metavar="center|WxH[+X+Y]", show_default="nothing cut",
               help="What they show, in calibrated pixels: the middle in the shape of --size, or a "
               "window, in the middle or at X, Y.")  # fmt: skip

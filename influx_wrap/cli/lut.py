@@ -57,7 +57,9 @@ def command() -> None:
 @click.argument("source", metavar="RUN_DIR|SELECTED.json", type=PATH)
 @click.option("--out", type=PATH, required=True, help="The table.")
 @click.option("--lens", help="Of a selected-results file; a run knows its own.")
-@click.option("--camera", show_default=f"the run's, or {CAMERA}", help="Camera body.")
+@click.option(
+    "--camera", show_default=f"the run's, or {CAMERA}", help="Camera, by its name in the catalogue."
+)
 @keep_suspects_option
 @catalogue_option
 def build(
@@ -68,7 +70,7 @@ def build(
     camera: str | None,
     keep_suspects: bool,
 ) -> None:
-    """Build a table from a run's results or from a selected-results file.
+    """Build a table from a run or from a selected-results file.
 
     Experiments of a run that contradict what was typed, or whose verdict is "do not use", are
     left out and named.
@@ -95,7 +97,7 @@ def build(
 @command.command("fit")
 @click.argument("table_file", metavar="LUT", type=PATH)
 def fit(table_file: Path) -> None:
-    """Find out how smooth the lens is, and keep that in its table's file.
+    """Fit the smooth lens anew, and keep it in the table's file.
 
     "lut build" and "run" do this by themselves. Experiments that contradict the others are named.
 
@@ -132,7 +134,9 @@ def query(
     by_covariance: bool | None,
     as_json: bool,
 ) -> None:
-    """Intrinsics at one setting of the lens, with sigma and where they come from.
+    """Intrinsics at one setting of the lens, with their sigma.
+
+    The answer names the experiments that it comes from.
 
     \b
     Example:
@@ -190,7 +194,9 @@ def query(
 @click.argument("table_file", metavar="LUT", type=PATH)
 @click.option("--figure", type=PATH, metavar="DIR", help="Draw the paper's maps of the errors.")
 def crossval(table_file: Path, figure: Path | None) -> None:
-    """Predict each experiment that others enclose from those others, with every scheme.
+    """Predict each experiment from the others, by every scheme.
+
+    An experiment is predicted if others enclose its setting.
 
     \b
     Example:

@@ -117,15 +117,17 @@ class _Commands(LazyGroup):
 def main(ctx: click.Context, catalogue: Path | None) -> None:
     """Per-frame camera intrinsics for zoom lenses.
 
-    A zoom lens is calibrated setting by setting: each cell of a grid of lens focal
-    lengths (LFL) and focus distances (FD) is one experiment, named z3f2 for zoom index 3
-    and focus index 2.
+    A zoom lens is calibrated setting by setting. An experiment is one setting of zoom and
+    focus that was filmed, or simulated. It is a cell of a grid of lens focal lengths (LFL) and
+    focus distances (FD), named z3f2 for zoom index 3 and focus index 2. Its views are the
+    pictures of a board that it is calibrated with. A rollout is a calibration with the views in
+    one random order; a recipe says how many of them there are, and what happens at each stage.
 
     \b
     Try:
       influx-calib camera photos
-      influx-calib plan canon17
       influx-calib run canon17
+      influx-calib evaluate method.json --truth gt.json
     """
     ctx.obj = catalogue
 

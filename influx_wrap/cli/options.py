@@ -119,10 +119,12 @@ weighing_option = click.option(
     "by_covariance",
     default=None,
     show_default="all alike for scheme paper, else by covariance",
-    help="Whether experiments count as far as their covariances say, or all alike.",
+    help="Whether experiments are weighted by their covariances, or all alike.",
 )
 
-seed_option = count_option("--seed", 0, "The same seed gives the same bytes.")
+seed_option = count_option(
+    "--seed", 0, "Start of the random numbers; the same seed gives the same files."
+)
 
 cells_option = click.option(
     "--cells",
@@ -138,15 +140,15 @@ jobs_option = click.option(
     type=click.IntRange(min=1),
     default=os.cpu_count() or 1,
     show_default="all cores",
-    help="How much to do at once; the answers do not depend on it.",
+    help="How many processes or threads work at once; the results do not depend on it.",
 )
 
 
 every_frame_option = click.option(
     "--every-frame",
     is_flag=True,
-    help="Find corners in all frames of a video, not only in those that can become views. The "
-    "views are the same; it takes several times as long.",
+    help="Find corners in all frames of a video, not only in those that may be chosen. The "
+    "chosen frames are the same; it takes several times as long.",
 )
 
 
@@ -171,7 +173,7 @@ scheduler_option = click.option(
 rollouts_option = count_option(
     "--rollouts",
     None,
-    "How many random orders of the views are tried.",
+    "How many rollouts: calibrations with the views in a random order each.",
     at_least=1,
     shown="the recipe's",
 )
@@ -180,7 +182,7 @@ rollouts_option = count_option(
 keep_suspects_option = click.option(
     "--keep-suspects",
     is_flag=True,
-    help="Also experiments that contradict what was typed, or whose verdict is 'do not use'.",
+    help="Use also experiments that contradict what was typed, or whose verdict is 'do not use'.",
 )
 
 
@@ -200,7 +202,13 @@ catalogue_option = click.option(
 
 def lens_argument(function: Command) -> Command:
     """LENS and --camera."""
-    camera = click.option("--camera", default=CAMERA, show_default=True, help="Camera body.")
+    camera = click.option(
+        "--camera",
+        default=CAMERA,
+        show_default=True,
+        metavar="NAME",
+        help="Camera, by its name in the catalogue.",
+    )
     return click.argument("lens")(camera(function))
 
 
@@ -209,7 +217,7 @@ plan_option = click.option(
     "plan_file",
     type=PATH,
     show_default="the paper's",
-    help="Lens settings that say which cells there are, as plan --out writes them.",
+    help="JSON file with the lens settings to calibrate, as plan --out writes it.",
 )
 
 
@@ -223,7 +231,9 @@ def recipe_options(function: Command) -> Command:
         metavar="KEY=VALUE",
         help="Replace one choice of the recipe, such as bow=off; may be repeated.",
     )
-    recipe = choice_option("--recipe", RECIPE_NAMES, "influx", "What happens at every stage.")
+    recipe = choice_option(
+        "--recipe", RECIPE_NAMES, "influx", "Method of calibration: the choices of all its stages."
+    )
     return recipe(settings(rollouts_option(function)))
 
 

@@ -40,7 +40,11 @@ from influx_wrap.run.plan import plan_by_name
 
 @click.command("run")
 @lens_argument
-@click.option("--data", type=PATH, help="Folder with one experiment or recording per sub-folder.")
+@click.option(
+    "--data",
+    type=PATH,
+    help="Folder with a sub-folder for each experiment (a setting that was filmed).",
+)
 @click.option("--out", type=PATH, show_default="runs/LENS", help="Folder of the run.")
 @plan_option
 @cells_option
@@ -52,7 +56,7 @@ from influx_wrap.run.plan import plan_by_name
 @jobs_option
 @scheduler_option
 @keep_suspects_option
-@click.option("--figures", is_flag=True, help="Draw what the pages show as PNG files, too.")
+@click.option("--figures", is_flag=True, help="Draw the figures of the pages as PNG files as well.")
 @catalogue_option
 def command(
     catalogue: Path | None,

@@ -69,25 +69,28 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
 @plan_option
 @cells_option
 @number_option(
-    "--noise-px", NOISE.corner_px, "Standard deviation of each corner coordinate.", at_least=0
+    "--noise-px",
+    NOISE.corner_px,
+    "Standard deviation of each corner coordinate, in pixels.",
+    at_least=0,
 )
 @number_option(
     "--outliers",
     NOISE.outliers,
-    f"Share of corners displaced by up to {NOISE.outlier_px:g} px.",
+    f"Share of corners displaced by up to {NOISE.outlier_px:g} px, from 0 to 1.",
     at_least=0,
 )
 @number_option(
     "--missing-tags",
     NOISE.missing_tags,
-    "Share of the visible tags that are not found.",
+    "Share of the visible tags that are not found, from 0 to 1.",
     at_least=0,
 )
-@number_option("--bow-mm", NOISE.bow_mm, "Sag of the board's middle.", at_least=0)
+@number_option("--bow-mm", NOISE.bow_mm, "Sag of the board's middle, in mm.", at_least=0)
 @number_option(
     "--rtk-ball-m",
     NOISE.rtk_ball_m,
-    "Radius of the ball in which a drone's position is off.",
+    "Greatest error of a drone's position, in metres.",
     at_least=0,
 )
 @lens_options
@@ -110,11 +113,23 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
     at_least=1,
     shown="all",
 )
-@number_option("--blur-px", 0.7, "Standard deviation of the lens's blur in a picture.", at_least=0)
-@number_option("--defocus-px", 0.0, "Radius of the disc that defocus makes of a point.", at_least=0)
-@number_option("--image-noise", 2.0, "Standard deviation of a pixel's noise, of 255.", at_least=0)
 @number_option(
-    "--vignetting", 0.0, "Share of the light that is lost in the picture's corners.", at_least=0
+    "--blur-px", 0.7, "Standard deviation of the lens's blur in a picture, in pixels.", at_least=0
+)
+@number_option(
+    "--defocus-px", 0.0, "Radius of the disc that defocus makes of a point, in pixels.", at_least=0
+)
+@number_option(
+    "--image-noise",
+    2.0,
+    "Standard deviation of a pixel's noise, in grey levels of 255.",
+    at_least=0,
+)
+@number_option(
+    "--vignetting",
+    0.0,
+    "Share of the light that is lost in the picture's corners, from 0 to 1.",
+    at_least=0,
 )
 @choice_option(
     "--renderer", ("fast", "blender"), "fast", "Our own, or Blender's Cycles for --images."
@@ -123,10 +138,12 @@ VIDEO_OPTIONS = ("codec", "core_px", "halo_px", "scatter", "lights", "hover_s", 
 @number_option(
     "--core-px",
     NIGHT.core_px,
-    "Diameter of the white core of the drone's LED; 0: it is red only.",
+    "Diameter of the white core of the drone's LED, in pixels; 0: it is red only.",
     at_least=0,
 )
-@number_option("--halo-px", NIGHT.halo_px, "Diameter of the red halo around it.", at_least=1)
+@number_option(
+    "--halo-px", NIGHT.halo_px, "Diameter of the red halo around it, in pixels.", at_least=1
+)
 @number_option(
     "--scatter",
     NIGHT.scatter,

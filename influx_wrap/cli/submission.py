@@ -151,7 +151,7 @@ def validate(file: Path, manifests: tuple[Path, ...], split: str | None, list_al
 @click.argument("prediction_files", metavar="PREDICTIONS...", type=PATH, nargs=-1, required=True)
 @click.option("--out", type=PATH, required=True, help="File for the submission.")
 def fill_command(template_file: Path, prediction_files: tuple[Path, ...], out: Path) -> None:
-    """Put predictions into a template, or into a submission begun before.
+    """Put predictions into a template or into a submission.
 
     PREDICTIONS are files that "predict" has written, or other submissions: of some videos or
     all, of some frames or all, but of none that the template does not have. Method and version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -117,6 +118,22 @@ def _circles_difference(there: CircleGrid, target: CircleGrid) -> str | None:
     if turned == target:
         return f"{told} Columns and rows are exchanged: swap targetCols and targetRows."
     return f"{told} Correct its rows, columns or asymmetricGrid."
+
+
+def meant_board(
+    board: str, target: BoardTarget, pictures: Sequence[Picture]
+) -> tuple[str, str] | None:
+    """The description ``board`` of ``target``, and the same with the columns and rows that
+    pictures show; None if they show a board of another kind, or these."""
+    found = recognise(pictures)
+    if found is None or type(found.target) is not type(target):
+        return None
+    seen = found.target
+    cols, rows = (
+        (seen.tag_cols, seen.tag_rows) if isinstance(seen, AprilGrid) else (seen.cols, seen.rows)
+    )
+    meant = re.sub(r"\d+x\d+", f"{cols}x{rows}", board, count=1, flags=re.IGNORECASE)
+    return None if meant == board else (board, meant)
 
 
 def name_board(target: BoardTarget) -> str:

@@ -3,7 +3,6 @@ is, where its corners are, which frames to calibrate with, and what was not used
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,17 +17,9 @@ from influx_wrap.formats.board_text import parse_board
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import Json
-from influx_wrap.model.target import (
-    AprilGrid,
-    BoardTarget,
-    Charuco,
-    Checkerboard,
-    CircleGrid,
-    PointCloud,
-    Target,
-)
+from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.model.words import by_reason, counted, size_text
-from influx_wrap.observe.explain import name_board, other_board
+from influx_wrap.observe.explain import meant_board, name_board, other_board
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.pictures import detect_frames
 from influx_wrap.observe.recognise import recognise, with_all_rows
@@ -115,51 +106,23 @@ def find_views(
     sources, unread = open_several(paths)
     _check_sizes(sources)
     chosen = given_board(board) if board is not None else _recognised(sources, watch)
-    try:
-        return _views(sources, unread, chosen, jobs, watch, every_frame)
-    except InputError as error:
-        meant = _meant(board, sources) if isinstance(board, str) else None
-        if meant is None:
-            raise
-        raise InputError(str(error), instead=(str(board), meant)) from None
-
-
-def _views(
-    sources: list[FrameSource],
-    unread: Mapping[str, str],
-    chosen: BoardOfCamera,
-    jobs: int | None,
-    watch: Watch,
-    every_frame: bool,
-) -> CameraViews:
     footage: list[CameraFootage] = []
     first = 0
-    for source, prefix in zip(sources, _prefixes(sources), strict=True):
-        with watch(f"finding corners in {source.path.name}") as progress:
-            found = _footage(source, first, prefix, chosen.target, jobs, progress, every_frame)
-        footage.append(found)
-        first += found.n_frames
-    doubt = None if chosen.is_recognised else _doubt(footage, chosen.target)
-    views = CameraViews(chosen, tuple(footage), _joined(footage), unread, doubt)
-    _check_enough(views)
+    try:
+        for source, prefix in zip(sources, _prefixes(sources), strict=True):
+            with watch(f"finding corners in {source.path.name}") as progress:
+                found = _footage(source, first, prefix, chosen.target, jobs, progress, every_frame)
+            footage.append(found)
+            first += found.n_frames
+        doubt = None if chosen.is_recognised else _doubt(footage, chosen.target)
+        views = CameraViews(chosen, tuple(footage), _joined(footage), unread, doubt)
+        _check_enough(views)
+    except InputError as error:
+        if not isinstance(board, str):
+            raise
+        shown = next(_some_pictures(sources), [])
+        raise InputError(str(error), instead=meant_board(board, chosen.target, shown)) from None
     return views
-
-
-def _meant(board: str, sources: Sequence[FrameSource]) -> str | None:
-    """The description ``board`` with the rows and columns that the pictures show; None if they
-    show a board of another kind, or these."""
-    found = recognise(next(_some_pictures(sources), []))
-    if found is None or type(found.target) is not type(parse_board(board).target):
-        return None
-    match found.target:
-        case AprilGrid(tag_cols=cols, tag_rows=rows):
-            pass
-        case Checkerboard(cols=cols, rows=rows) | Charuco(cols=cols, rows=rows):
-            pass
-        case CircleGrid(cols=cols, rows=rows):
-            pass
-    meant = re.sub(r"\d+x\d+", f"{cols}x{rows}", board, count=1, flags=re.IGNORECASE)
-    return None if meant == board else meant
 
 
 def given_board(board: str | Target) -> BoardOfCamera:

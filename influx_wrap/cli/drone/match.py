@@ -32,7 +32,7 @@ from influx_wrap.formats.pairs import REVIEW
     help="Take what is proposed, unless it is ambiguous; leave out what a review has undecided.",
 )
 @click.option("--lens", help="Lens, if recording.yaml does not say so.")
-@click.option("--camera", show_default=CAMERA, help="Camera body.")
+@click.option("--camera", show_default=CAMERA, help="Camera, by its name in the catalogue.")
 @click.option("--lfl-mm", type=number(above=0), help="Lens focal length.")
 @click.option("--fd-m", type=number(above=0, infinite=True), help="Focus distance, inf allowed.")
 @click.option(

@@ -104,7 +104,7 @@ RULES = Rules()
 @number_option(
     "--battery-min",
     RULES.battery_min,
-    f"How long the drone can fly; {RESERVE:.0%} of it is kept in reserve.",
+    f"How long the drone can fly, in minutes; {RESERVE:.0%} of it is kept in reserve.",
     above=0,
 )
 @number_option(
