@@ -1,8 +1,9 @@
-"""Tells whoever waits that kernels are being compiled, which happens once after an installation.
+"""Shows whoever waits at a terminal that kernels are compiled, which happens once after an installation.
 
-A thread looks at the kernels' cache four times a second, so that it also hears of what the
-processes at work for a command compile. A terminal shows the number of the last kernel, too: in
-the bar of the command, or in one of its own where the command has none.
+A thread looks at the kernels' cache four times a second, so that it also sees what the worker
+processes of a command compile. It prints a sentence on the terminal and shows the number of the
+last kernel: in the bar of the command, or in one of its own where the command has none. Files and
+pipes get neither, like other bars: whether a kernel is in the cache is not part of a result.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ ANNOUNCEMENT = (
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Compilations in this context are told on standard error, if that is the process's own."""
-    if sys.stderr is not sys.__stderr__:
+    """Compilations in this context are shown on standard error, if that is a terminal."""
+    if sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
         yield
         return
     over = threading.Event()
