@@ -1,4 +1,4 @@
-"""Shows whoever waits at a terminal that kernels are compiled, which happens once after an installation.
+"""Shows on a terminal that kernels are being compiled, which happens once after an installation.
 
 A thread looks at the kernels' cache four times a second, so that it also sees what the worker
 processes of a command compile. It prints a sentence on the terminal and shows the number of the
