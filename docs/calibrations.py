@@ -25,7 +25,7 @@ from influx_wrap.calibrate.uncertainty import uncertainty_map
 from influx_wrap.model.arrays import FloatArray, Picture
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid
-from influx_wrap.report.run_page import arrows
+from influx_wrap.report.binned import arrows
 from influx_wrap.report.style import ERROR_RAMP, INK, MARK, new_figure, styled
 from influx_wrap.run.page import used_residuals
 from influx_wrap.synth.board import FRONTAL
