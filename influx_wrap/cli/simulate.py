@@ -8,9 +8,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import (
-    track,
-)
 
 from influx_wrap.cli.options import (
     PATH,
@@ -322,8 +319,9 @@ def _make_with_progress(prepared: PreparedCells, jobs: int) -> None:
         console.print(f"Left out, as the drone's flight is filmed with --video only: {names}.")
     if not prepared.films:
         n_cells = len(prepared.simulations)
-        for _ in track(prepared.write(), "simulating", n_cells, console=console, transient=True):
-            pass
+        with watch("simulating", console) as progress:
+            for number, _ in enumerate(prepared.write(), 1):
+                progress(number, n_cells)
         return
     with watch("rendering", console) as progress:
         prepared.film(processes=jobs, progress=progress)

@@ -139,12 +139,12 @@ def select_held_poses(
     if looks is None:
         known = frames[useful]
         step_px = steps_px(known, uv[useful], valid[useful])
-        moving[known] = _moving(step_px[:-1], step_px[1:], STILL * diagonal_px)
+        moving[known] = _moving(step_px[:-1], step_px[1:], diagonal_px)
         strengths, measured = np.where(moving, 0, counts), np.arange(n_frames)
     else:
         seen = np.flatnonzero(looks.is_seen)
         after_px = np.append(looks.step_px[1:], np.nan)
-        moving[seen] = _moving(looks.step_px[seen], after_px[seen], STILL * diagonal_px)
+        moving[seen] = _moving(looks.step_px[seen], after_px[seen], diagonal_px)
         strengths, measured = _of_whole_rests(counts, frames, looks.is_seen & ~moving)
     keyframes = select_keyframes(strengths, complete, least)
     chosen, order = np.unique(measured[keyframes.frames], return_index=True)
@@ -305,18 +305,22 @@ def _elbow(radii: FloatArray) -> float:
     return float(np.exp(curve[np.argmax(fall - along)]))
 
 
-def _moving(before_px: FloatArray, after_px: FloatArray, still_px: float) -> BoolArray:
+def _moving(before_px: FloatArray, after_px: FloatArray, diagonal_px: float) -> BoolArray:
     """(N,) whether the board moves in each of N frames, from its steps (N,) before and after them.
 
     It does unless one neighbour at least shows it in the same place. Not both: the strength
-    of a frame takes its neighbours into account already.
+    of a frame takes its neighbours into account already. Where frames are missing, one rest may
+    follow the other at once; the first frame of the second then counts as motion between them.
     """
     steps_px = np.append(before_px, after_px[-1:])
     known = steps_px[np.isfinite(steps_px)]
     if not known.size:
         return np.zeros(len(before_px), dtype=bool)
-    limit_px = max(still_px, STILL_OF_TREMOR * float(np.percentile(known, 25)))
-    return ~(np.fmin(before_px, after_px) <= limit_px)
+    limit_px = max(STILL * diagonal_px, STILL_OF_TREMOR * float(np.percentile(known, 25)))
+    moving = ~(np.fmin(before_px, after_px) <= limit_px)
+    rests_before = np.append(False, ~moving[:-1])
+    jumped = before_px > max(SAME_POSE * diagonal_px, limit_px)
+    return np.asarray(moving | (jumped & rests_before))
 
 
 def _distinct(

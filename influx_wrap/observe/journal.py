@@ -117,7 +117,8 @@ class Journal:
                     f"{self._folder.parent} is in use by another detect. Wait for its end, or "
                     "choose another --out."
                 ) from None
-            remove_leftovers(self._folder)
+            # Of the folder of detections, too, which the journal is in.
+            remove_leftovers(self._folder.parent)
             self._take_over()
             yield self
 

@@ -64,11 +64,13 @@ class BoardPlace:
     points   (n,) some of the target's points
     uv       (n, 2) where they are, to a pixel or so
     step_px  how far the board has moved since the frame before; NaN if that is not known
+    finding  which finding it was followed from
     """
 
     points: IntArray
     uv: FloatArray
     step_px: float
+    finding: int
 
 
 class Tracker:
@@ -81,7 +83,7 @@ class Tracker:
         self._place: BoardPlace | None = None
         self._before: _Surroundings | None = None
         self._frame: Luma | None = None
-        self._lost = self._n_followed = 0
+        self._lost = self._n_followed = self._n_findings = 0
         self.is_ambiguous = False
 
     def next(self, frame: Luma) -> BoardPlace | None:
@@ -115,8 +117,12 @@ class Tracker:
             return None
         uv = measured.uv[points]
         off_px = _median_step(place, points, uv)
-        is_there = off_px <= ASTRAY_PX * self._most
-        return place if is_there else BoardPlace(points, uv, math.nan)
+        if off_px <= ASTRAY_PX * self._most:
+            return place
+        if self._place is not None and self._place.finding == place.finding:
+            # It is still followed from where it is not.
+            self._place = None
+        return replace(place, points=points, uv=uv, step_px=math.nan)
 
     def _measured(self, frame: Luma, place: BoardPlace) -> Detection | None:
         """Of an AprilGrid that is where it was followed to; None if it is not, or another board."""
@@ -165,7 +171,8 @@ class Tracker:
         self._n_followed += 1
         step_px = before.scale * float(np.median(np.linalg.norm((new - old)[good], axis=1)))
         self._before = after
-        return BoardPlace(self._place.points[good], after.full(new[good].astype(float)), step_px)
+        points, uv = self._place.points[good], after.full(new[good].astype(float))
+        return replace(self._place, points=points, uv=uv, step_px=step_px)
 
     def _refreshed(self, frame: Luma, place: BoardPlace) -> BoardPlace:
         """With points in place of those that were lost or have drifted, if it is found anew."""
@@ -236,8 +243,9 @@ class Tracker:
         self._look_scale = self._scale_for(uv)
         self._scale = min(self._look_scale, self._most)
         self._n_followed, self._before = 0, None
+        self._n_findings += 1
         some = np.arange(0, len(points), -(-len(points) // MAX_POINTS))
-        self._place = BoardPlace(points[some], uv[some], step_px)
+        self._place = BoardPlace(points[some], uv[some], step_px, self._n_findings)
         return self._place
 
     def _scale_for(self, uv: FloatArray) -> int:

@@ -1,5 +1,7 @@
 """The adjustment against OpenCV, scipy and what theory says."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -185,7 +187,8 @@ def test_a_prior_pulls_the_principal_point() -> None:
 
 
 def test_a_prior_adds_its_information() -> None:
-    scene = board_scene(21, 3)
+    centre = image_centre(IMAGE_SIZE)
+    scene = board_scene(21, 3, camera=replace(CAMERA, cx=centre[0], cy=centre[1]))
     theta = starting_theta(FOCAL_GUESS_PX, IMAGE_SIZE)
     fit = fit_batch(scene.problem, GRID.points, theta)
     held = fit_batch(scene.problem, GRID.points, theta, prior=PrincipalPointPrior(0.5, always=True))

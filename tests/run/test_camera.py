@@ -232,7 +232,7 @@ def test_a_row_too_many_is_noticed(tmp_path: Path) -> None:
 def test_no_board_is_there(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (2, 480, 640), dtype=np.uint8)
     folder = write_photographs(tmp_path / "photos", list(noise))
-    with pytest.raises(InputError, match=r"no board is recognised in .* such as 9x6@25mm"):
+    with pytest.raises(InputError, match=r"no board is recognised in .* such as --board 9x6@25mm"):
         iw.calibrate_camera(folder)
 
 

@@ -49,7 +49,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other process, and no table, which other tests look at."""
     monkeypatch.setattr(flash_detector, "parallel", in_this_process)
     monkeypatch.setattr(campaign, "parallel", in_this_process)
-    monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: ())
+    monkeypatch.setattr("influx_wrap.run.pipeline._write_table", lambda *_: ((), []))
 
 
 @pytest.fixture(scope="module")

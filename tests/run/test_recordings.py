@@ -233,7 +233,7 @@ def test_footage_that_is_not_used_is_named(rig: Path, data: Path, tmp_path: Path
     shutil.rmtree(recordings_folder / "z2f1")
     empty = run(rig, recordings_folder, tmp_path / "other")
     assert empty.exit_code == 2
-    assert "not used: loose.mkv" in " ".join(empty.stderr.split())
+    assert "Not used: loose.mkv" in " ".join(empty.stderr.split())
 
 
 def test_a_board_that_is_never_held(rig: Path, data: Path, tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def assert_asked(result: Result, *words: str) -> None:
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stderr.startswith("Error: ")
-    assert len(result.stderr.strip().splitlines()) == 1
+    lines = result.stderr.splitlines()
+    assert len([line for line in lines if not line.startswith("Try: ")]) == 1
     for word in words:
         assert word in result.stderr
 
