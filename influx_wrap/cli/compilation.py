@@ -28,7 +28,7 @@ ANNOUNCEMENT = (
 @contextmanager
 def announced() -> Iterator[None]:
     """Compilations in this context are shown on standard error, if that is a terminal."""
-    if sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
+    if not sys.stderr.isatty() or sys.stderr is not sys.__stderr__:
         yield
         return
     over = threading.Event()
