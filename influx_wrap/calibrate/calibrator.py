@@ -362,7 +362,10 @@ def _assessed(
     if best.inflation is not None and best.inflation > 1:
         apart = two_cameras(problem, best.theta, best.poses, best.weights)
         if apart is None:
-            turned = upside_down(problem, best.theta, best.poses, best.weights)
+            is_board = not isinstance(target, PointCloud)
+            turned = upside_down(
+                problem, best.theta, best.poses, best.weights, may_be_bent=is_board
+            )
     extent = target.points.max(axis=0) - target.points.min(axis=0)
     return assess(
         Evidence(

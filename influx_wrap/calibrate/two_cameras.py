@@ -98,10 +98,19 @@ def two_cameras(
 
 
 def upside_down(
-    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+    problem: Problem,
+    theta: FloatArray,
+    poses: FloatArray,
+    weights: FloatArray,
+    *,
+    may_be_bent: bool,
 ) -> BoolArray | None:
     """(V,) the views whose pictures are upside down beside the others', the fewer; None if all
-    are the same way up, or it makes no difference. Arguments as of ``two_cameras``."""
+    are the same way up, or it makes no difference. Arguments as of ``two_cameras``.
+
+    A board that ``may_be_bent`` is taken as such: what a bend leaves unexplained of flat views
+    would speak for turning some of them.
+    """
     used = np.flatnonzero(np.add.reduceat((weights > 0).sum(axis=1), problem.first[:-1]) > 0)
     if len(used) < FEWEST:
         return None
@@ -109,9 +118,10 @@ def upside_down(
     active[used[np.linspace(0, len(used) - 1, min(len(used), MOST_VIEWS)).astype(int)]] = True
     part, chunks = problem.some_views(active)
     few, turned = weights[chunks], _turned(part)
-    one = adjust(part, theta, poses[active], stop=QUICK_STOP, weights=few)
-    together = _rms(_view_rms_px(part, one.theta, one.poses, few))
-    best_rms, best = np.inf, one.theta
+    shape = np.zeros(3) if may_be_bent else None
+    one = adjust(part, theta, poses[active], stop=QUICK_STOP, weights=few, bow=shape)
+    together = _rms(_view_rms_px(part, one.theta, one.poses, few, one.bow))
+    best_rms, best = np.inf, one
     for is_turned in _beginnings(part, one.theta, one.poses, few):
         for _ in range(ROUNDS):
             mixed = replace(
@@ -119,13 +129,13 @@ def upside_down(
                 data=np.where(is_turned[part.view_of_chunk][:, None], turned.data, part.data),
             )
             begin = np.where(is_turned[:, None], one.poses * HALF_TURN, one.poses)
-            fit = adjust(mixed, one.theta, begin, stop=QUICK_STOP, weights=few)
+            fit = adjust(mixed, one.theta, begin, stop=QUICK_STOP, weights=few, bow=shape)
             upright = np.where(is_turned[:, None], fit.poses * HALF_TURN, fit.poses)
-            as_is = _rms_of(part, fit.theta, upright, few)
-            the_other_way = _rms_of(turned, fit.theta, upright * HALF_TURN, few)
+            as_is = _rms_of(part, fit.theta, upright, few, fit.bow)
+            the_other_way = _rms_of(turned, fit.theta, upright * HALF_TURN, few, fit.bow)
             rms_px = _rms(np.where(is_turned, the_other_way, as_is))
             if rms_px < best_rms:
-                best_rms, best = rms_px, fit.theta
+                best_rms, best = rms_px, fit
             again = the_other_way < as_is
             if np.array_equal(again, is_turned):
                 break
@@ -134,7 +144,7 @@ def upside_down(
         return None
     try:
         as_is, the_other_way = (
-            _rms_of(each, best, estimate_poses(each, best), weights)
+            _rms_of(each, best.theta, estimate_poses(each, best.theta), weights, best.bow)
             for each in (problem, _turned(problem))
         )
     except PoseError:
@@ -197,18 +207,27 @@ def _sorted(
 
 
 def _rms_of(
-    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+    problem: Problem,
+    theta: FloatArray,
+    poses: FloatArray,
+    weights: FloatArray,
+    bow: FloatArray = NO_BOW,
 ) -> FloatArray:
     """(V,) RMS of the views with a camera, each at its best pose; infinite if that is none."""
     if not (np.isfinite(theta).all() and (theta[:2] > 0).all()):
         return np.full(problem.n_views, np.inf)
-    return _view_rms_px(problem, theta, refine_poses(problem, theta, poses, weights), weights)
+    refined = refine_poses(problem, theta, poses, weights, bow)
+    return _view_rms_px(problem, theta, refined, weights, bow)
 
 
 def _view_rms_px(
-    problem: Problem, theta: FloatArray, poses: FloatArray, weights: FloatArray
+    problem: Problem,
+    theta: FloatArray,
+    poses: FloatArray,
+    weights: FloatArray,
+    bow: FloatArray = NO_BOW,
 ) -> FloatArray:
-    residual = residuals(theta, NO_BOW, poses, problem.data, problem.count, problem.first)
+    residual = residuals(theta, bow, poses, problem.data, problem.count, problem.first)
     squared = np.add.reduceat(((residual**2).sum(axis=2) * weights).sum(axis=1), problem.first[:-1])
     corners = np.add.reduceat(weights.sum(axis=1), problem.first[:-1])
     return np.asarray(np.sqrt(squared / np.maximum(2 * corners, 1)))

@@ -344,3 +344,12 @@ def test_sigma_does_not_depend_on_the_unit_of_the_board(scale: float, bow: str) 
     np.testing.assert_allclose(others.sigma, metres.sigma, rtol=1e-6)
     clean = calibrate(board_scene(15, 25, tilt_deg=35).observations, recipe, focal_px=1100.0)
     assert (metres.sigma > 1.2 * clean.sigma).any()
+
+
+@pytest.mark.parametrize("seed", [4, 8])
+def test_a_bend_that_is_not_fitted_turns_no_pictures(seed: int) -> None:
+    seen = board_scene(seed, 16, bow_m=(1.2e-3, 0.9e-3, -0.8e-3)).observations
+    answer = calibrate(seen, dataclasses.replace(RECIPES["batch"], bow="off"))
+    assert answer.assessment is not None
+    assert answer.assessment.grade != "good"
+    assert "upside down" not in answer.assessment.sentence
