@@ -50,6 +50,11 @@ def lines_of(path: Path) -> list[Message]:
     return entries
 
 
+def _hear_hangups() -> None:
+    """Tests that run under nohup ignore SIGHUP, and so would the processes that they start."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class ServerProcess:
     """``influx-drone-server --dry-run``, which can be killed and started again."""
 
@@ -66,7 +71,9 @@ class ServerProcess:
         command = [sys.executable, "-m", "influx_drone.cli", "--dry-run", "--verbose",
                    "--port", "0", "--state", str(self.state), *self.options]  # fmt: skip
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment)
+            self.process = subprocess.Popen(
+                command, stderr=log, stdout=log, env=self.environment, preexec_fn=_hear_hangups
+            )
         wait_for(lambda: self.connection() or self.process.poll() is not None)
 
     def connection(self) -> Message | None:
