@@ -44,7 +44,7 @@ THUMBNAIL_WIDTH_PX = 320
 MOST_IN_GROUP = 4
 """Of so many frames in a row that show the board the slowest is a candidate; of fewer in a video
 that has less than"""
-GROUPS = 100
+GROUPS = 150
 """times as many frames: what is waved for some seconds has no views to spare."""
 SAME_POSE = 1 / 150
 """In parts of the picture's diagonal."""
