@@ -36,7 +36,7 @@ def test_no_pose_is_lost(kind: str) -> None:
 
 
 def test_candidates_are_as_dense_as_a_short_video_needs() -> None:
-    assert [frames_in_group(n) for n in (10, 199, 200, 399, 400, 10_000)] == [1, 1, 2, 3, 4, 4]
+    assert [frames_in_group(n) for n in (10, 299, 300, 599, 600, 10_000)] == [1, 1, 2, 3, 4, 4]
     assert frames_in_group(None) == 4
 
 
