@@ -51,12 +51,20 @@ def dask_cluster(
             for k in range(n_workers)
         ]  # fmt: skip
         end = time.monotonic() + 60
-        while not port_file.exists():
+        while (address := _address(port_file)) is None:
             assert time.monotonic() < end, (folder / "dask_scheduler.log").read_text()
             time.sleep(0.05)
-        yield json.loads(port_file.read_text())["address"], processes[0]
+        yield address, processes[0]
     finally:
         for process in processes:
             # With the workers that a nanny has started, and with nothing to be saved.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _address(port_file: Path) -> str | None:
+    """The scheduler's; None as long as its file is not there, or not written to the end."""
+    try:
+        return str(json.loads(port_file.read_text())["address"])
+    except (OSError, json.JSONDecodeError):
+        return None

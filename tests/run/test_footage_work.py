@@ -84,7 +84,7 @@ def test_the_same_experiments(data: Path, footage: FootageSettings, tmp_path: Pa
         assert work.cells == set(CELLS)
     records = calibrate_jobs(jobs, stores, 2, told, None, footage=footage)["batch"]
     assert contents(tmp_path / "pool") == contents(tmp_path / "alone")
-    assert told.warned == alone.warned
+    assert sorted(told.warned) == sorted(alone.warned)
     assert any("z2f1" in text and "readable up to" in text for text in told.warned)
     statuses = {cell: record.failure is None for cell, record in records.items()}
     assert statuses == {"z1f1": True, "z2f1": True, "z3f1": False}
