@@ -243,7 +243,14 @@ time.monotonic = lambda: _real["monotonic"]() + _started
 def test_clocks_may_jump(tmp_path: Path, gate: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     """The drone's and the ground's clocks are set, forth and back; and the drone's Pi reboots."""
     clocks = tmp_path / "clocks"
-    clocks.write_text("0 0")
+
+    def set_clocks(seconds: str) -> None:
+        # In one step: the drone's processes read it whenever they ask for the time.
+        new = tmp_path / "clocks.new"
+        new.write_text(seconds)
+        new.replace(clocks)
+
+    set_clocks("0 0")
     monkeypatch.setenv("CLOCKS", str(clocks))
     jumps_s = [0.0, 3600.0, -3600.0, -1.7e9, 3e8, 0.5]
     real_time = time.time
@@ -257,13 +264,13 @@ def test_clocks_may_jump(tmp_path: Path, gate: Sshd, monkeypatch: pytest.MonkeyP
                 tmp_path / "flight", through(gate, drone), patience_s=20.0
             ) as flight:
                 for point, jump_s in enumerate(jumps_s, start=1):
-                    clocks.write_text(f"{jump_s} 0")
+                    set_clocks(f"{jump_s} 0")
                     monkeypatch.setattr(time, "time", lambda s=jump_s: real_time() - s)
                     assert flight.flash(point)["kind"] == "reading"
                 check_readings(flight.readings)
                 drone.stop()
                 # As long as it was up before, its clock now is behind the one of the journal.
-                clocks.write_text(f"0 {1.0 - time.monotonic()}")
+                set_clocks(f"0 {1.0 - time.monotonic()}")
                 drone.start()
                 assert flash_until_read(flight, len(jumps_s) + 1)["led_on_clock_s"] < 100
                 flight.finish(20.0)
