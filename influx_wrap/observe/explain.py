@@ -8,18 +8,25 @@ from dataclasses import replace
 
 from influx_wrap.model.arrays import Picture
 from influx_wrap.model.target import AprilGrid, BoardTarget, Charuco, Checkerboard, CircleGrid
-from influx_wrap.observe.recognise import Recognised, recognise
+from influx_wrap.observe.recognise import Recognised, recognise, stray_markers
 
 SAMPLES = 8
 """How many pictures of a recording are looked at."""
 MAX_GAP_ERROR = 0.02
 MIN_SHARE = 0.25
 """A recording whose best frame has a smaller share of the board's corners may show another."""
+NO_BOARD = (
+    "on a board that is not known here: tags must be those of an AprilGrid (tag36h11) with a dark "
+    "square at each of their corners, or of a ChArUco board."
+)
+"""What is said of ``stray_markers``."""
 
 
 def what_is_there(pictures: Sequence[Picture], target: BoardTarget) -> str:
     """What grey pictures show in the place of ``target``, in a sentence or two, and what to do."""
-    return _sentences(recognise(pictures), target)
+    seen = recognise(pictures)
+    markers = stray_markers(pictures) if seen is None else None
+    return f"They show {markers}, {NO_BOARD}" if markers else _sentences(seen, target)
 
 
 def other_board(

@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from influx_wrap.formats.charuco import charuco_board, marker_dictionaries
 from influx_wrap.model.arrays import FloatArray, IntArray, Picture
 from influx_wrap.model.target import AprilGrid, BoardTarget, Charuco, Checkerboard, CircleGrid
-from influx_wrap.observe import aprilgrid, charuco, circles
+from influx_wrap.observe import aprilgrid, charuco, checkerboard, circles
 from influx_wrap.observe.board_map import MIN_CORNERS, fit_map
 from influx_wrap.observe.crossings import find_lattices
 from influx_wrap.observe.detection import AmbiguousPicture, as_8_bit, reduced
@@ -97,6 +97,18 @@ def with_all_rows(found: Recognised, pictures: Iterable[Picture]) -> Recognised:
     whole = replace(grid, tag_rows=rows)
     seen = np.unique(ids[ids < rows * grid.tag_cols]).tolist()
     return Recognised(whole, _aprilgrid_sentence(whole), tuple(seen))
+
+
+def stray_markers(pictures: Iterable[Picture]) -> str | None:
+    """Markers that are on no board which is recognised, such as "20 markers of DICT_6X6_50 (ids 0
+    to 19)", or None if no picture shows some."""
+    for picture in map(_small, pictures):
+        for family in FAMILIES:
+            ids = np.unique(charuco.find_markers(picture, family)[0])
+            if len(ids) >= MIN_READ:
+                name = _smallest_set(family, int(ids[-1]) + 1)
+                return f"{len(ids)} markers of {name} (ids {ids[0]} to {ids[-1]})"
+    return None
 
 
 def _small(picture: Picture) -> np.ndarray:
@@ -225,12 +237,7 @@ def _whole_charuco(pictures: list[np.ndarray], board: Charuco) -> Recognised:
     places = place(np.array([*often, len(board.marker_squares) - 1]), board.cols)
     rows = max(board.rows, min(int(places[:, 1].max()) + 1, 2 * board.rows))
     rows += board.legacy and rows % 2
-    name = board.dictionary
-    for size in SIZES:
-        smaller = name.replace("_1000", f"_{size}")
-        if smaller in marker_dictionaries() and board.cols * rows // 2 <= size:
-            name = smaller
-            break
+    name = _smallest_set(board.dictionary, board.cols * rows // 2)
     whole = charuco_board(
         board.cols, rows, board.square_size_m, board.marker_size_m, name, legacy=board.legacy
     )
@@ -241,6 +248,15 @@ def _whole_charuco(pictures: list[np.ndarray], board: Charuco) -> Recognised:
     )
     ids = [i for i in counts if i < len(whole.marker_squares)]
     return Recognised(whole, sentence, tuple(sorted(ids)))
+
+
+def _smallest_set(dictionary: str, n_markers: int) -> str:
+    """The smallest set of the same kind of markers that has so many."""
+    for size in SIZES:
+        smaller = dictionary.replace("_1000", f"_{size}")
+        if smaller in marker_dictionaries() and n_markers <= size:
+            return smaller
+    return dictionary
 
 
 def _checkerboard(pictures: list[np.ndarray], size_m: float) -> Recognised | None:
@@ -255,6 +271,9 @@ def _checkerboard(pictures: list[np.ndarray], size_m: float) -> Recognised | Non
     enough = 0.4 * max(votes.values())
     cols, rows = max((s for s, n in votes.items() if n >= enough), key=lambda s: s[0] * s[1])
     target = Checkerboard(cols, rows, size_m, size_m)
+    # Corners of many things are lattices, such as those of a grid of markers.
+    if not any(checkerboard.detect(picture, target).found.any() for picture in pictures):
+        return None
     return Recognised(target, f"a checkerboard of {cols} x {rows} inner corners")
 
 

@@ -19,10 +19,10 @@ from influx_wrap.model.observations import Observations
 from influx_wrap.model.result import Json
 from influx_wrap.model.target import BoardTarget, PointCloud, Target
 from influx_wrap.model.words import by_reason, counted, size_text
-from influx_wrap.observe.explain import meant_board, name_board, other_board
+from influx_wrap.observe.explain import NO_BOARD, meant_board, name_board, other_board
 from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.pictures import detect_frames
-from influx_wrap.observe.recognise import recognise, with_all_rows
+from influx_wrap.observe.recognise import recognise, stray_markers, with_all_rows
 from influx_wrap.observe.sources import open_several
 from influx_wrap.observe.stills import Stills
 from influx_wrap.run.camera_footage import CameraFootage, listed
@@ -166,6 +166,12 @@ def _recognised(sources: Sequence[FrameSource], watch: Watch) -> BoardOfCamera:
             for text in by_reason(source.all_unread(range(source.n_frames or 0)))
         ]
         raise InputError(f"{where}: no picture can be read; {'; '.join(faults)}.")
+    markers = stray_markers(next(_some_pictures(sources), []))
+    if markers is not None:
+        raise InputError(
+            f"{where}: the pictures show {markers}, {NO_BOARD} Print another one and film it.",
+            command="influx-calib board --paper A4 --out board.pdf",
+        )
     raise InputError(
         f"{where}: no board is recognised in {counted(n_pictures, 'picture')}: no tags, no "
         "markers, no lattice of corners and no grid of circles. Is it in focus, well lit, flat and "

@@ -13,7 +13,7 @@ from influx_wrap.model.intrinsics import Intrinsics
 from influx_wrap.model.target import AprilGrid, BoardTarget, Charuco, Checkerboard, CircleGrid
 from influx_wrap.observe.explain import other_board, what_is_there
 from influx_wrap.observe.pictures import detect
-from influx_wrap.observe.recognise import recognise, with_all_rows
+from influx_wrap.observe.recognise import recognise, stray_markers, with_all_rows
 from influx_wrap.synth.render import RenderOptions, ray_grid, render_board
 from tests.observe import test_circles
 
@@ -150,3 +150,21 @@ def test_rows_that_are_in_few_pictures_only() -> None:
 def test_a_board_that_is_not_found_is_named() -> None:
     with pytest.raises(InputError, match=r"in none of the 3 frames\. They show a checkerboard of"):
         detect(pictures(CHECKERBOARD), Checkerboard(7, 6, 0.05, 0.05), jobs=1)
+
+
+def test_markers_on_no_board_are_named_and_are_no_checkerboard() -> None:
+    markers = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_6X6_250)
+    board = cv2.aruco.GridBoard((5, 4), 0.04, 0.006, markers)
+    flat = board.generateImage((640, 520), marginSize=20)
+    corners = np.array([[0, 0], [640, 0], [640, 520], [0, 520]], dtype=np.float32)
+    held = np.array([[120, 60], [700, 110], [660, 540], [90, 500]], dtype=np.float32)
+    turn = cv2.getPerspectiveTransform(corners, held)
+    shown = cv2.warpPerspective(flat, turn, SIZE, borderValue=200, flags=cv2.INTER_AREA)
+    picture = cv2.GaussianBlur(shown, (0, 0), 0.7)
+    assert recognise([picture]) is None
+    assert stray_markers([picture]) == "20 markers of DICT_6X6_50 (ids 0 to 19)"
+    said = what_is_there([picture], CHECKERBOARD)
+    assert said.startswith("They show 20 markers of DICT_6X6_50 (ids 0 to 19), on a board that is")
+    for known in (GRID, CHARUCO):
+        assert recognise(pictures(known)) is not None
+    assert stray_markers(pictures(CHECKERBOARD)) is None
