@@ -51,6 +51,7 @@ FISHEYE_CORNER, FISHEYE_K1 = 1.3, -0.15
 """A lens that bends as much as the second, in pictures whose corners are this many focal lengths
 from the centre or more, is a fisheye; one that draws straight lines straight has a k1 of about 0,
 and a fisheye's radians from the axis, as a polynomial of the tangent, begin with a k1 of -1/3."""
+FISHEYE_CURE = "if the lens is a fisheye, use a fisheye model: k1, k2, p1, p2 do not describe it"
 
 _RANK: dict[Grade, int] = {"good": 0, "usable with care": 1, "do not use": 2}
 _CORNERS = (
@@ -99,7 +100,7 @@ class _Finding:
 
 def assess(evidence: Evidence) -> Assessment:
     """Good, usable with care, or not to be used, and why."""
-    findings = [*_cameras(evidence), *_lens(evidence), *_precision(evidence)]
+    findings = [*_lens(evidence), *_cameras(evidence), *_precision(evidence)]
     findings += [*_views(evidence), *_noise(evidence)]
     if evidence.goodness is not None:
         findings += [*_structure(evidence, evidence.goodness), *_coverage(evidence.goodness)]
@@ -115,6 +116,9 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
 
 
 def _cameras(evidence: Evidence) -> Iterator[_Finding]:
+    # Where the lens model does not fit, two sets of intrinsics always fit better than one.
+    if _is_fisheye(evidence):
+        return
     if evidence.upside_down is not None:
         yield _Finding(
             "do not use",
@@ -271,9 +275,12 @@ def _coverage(goodness: Goodness) -> Iterator[_Finding]:
 
 def _film_next(evidence: Evidence) -> Iterator[str]:
     best, goodness = evidence.best, evidence.goodness
-    if evidence.two_cameras is not None:
+    is_fisheye = _is_fisheye(evidence)
+    if is_fisheye:
+        yield FISHEYE_CURE
+    elif evidence.two_cameras is not None:
         yield "calibrate each camera, zoom and focus with its own pictures"
-    if evidence.upside_down is not None:
+    if evidence.upside_down is not None and not is_fisheye:
         yield "turn these pictures back, as the sensor saw them"
     if goodness is None:
         return
@@ -294,9 +301,6 @@ def _film_next(evidence: Evidence) -> Iterator[str]:
         yield "tilt the board more, and film it nearer if the focus allows it"
     if best.bow is not None and np.abs(best.bow).max() > BENT * evidence.board_m:
         yield "fix the board to something flat"
-    if (
-        _is_fisheye(evidence)
-        or goodness.reach_px(RING_RATIO) is not None
-        or best.refused_bow is not None
-    ):
-        yield "if the lens is a fisheye, use a fisheye model: k1, k2, p1, p2 do not describe it"
+    does_not_fit = goodness.reach_px(RING_RATIO) is not None or best.refused_bow is not None
+    if does_not_fit and not is_fisheye:
+        yield FISHEYE_CURE
