@@ -287,7 +287,7 @@ def _resuming(console: Console, folder: Path, seconds: float) -> bool:
     same = _contents(out) == _contents(alone)
     passed = same and n_before > 0
     console.print(
-        f"killed after {n_before} stretches of about {STRETCH_FRAMES} frames of {n_frames} and "
+        f"killed after {n_before} stretches of a clip of {n_frames} frames and "
         f"started again: the files are {'the same' if same else 'NOT the same'} {verdict(passed)}"
     )
     return passed

@@ -27,7 +27,7 @@ from influx_wrap.observe.detectors import detect_usable
 from influx_wrap.observe.keyframes import choose_keyframes
 from influx_wrap.observe.luma import luma_of
 from influx_wrap.observe.moving_board import displacement_px
-from influx_wrap.observe.two_looks import frames_in_group, look_at_all
+from influx_wrap.observe.two_looks import SHORT_STRETCH_FRAMES, frames_in_group, look_at_all
 
 SIZE = (960, 640)
 SCENE = Scene(
@@ -111,7 +111,9 @@ def compare(clip: Clip, rng: np.random.Generator) -> Comparison:
     searched = time.perf_counter()
     lumas = ((number, luma_of(picture)) for number, picture in enumerate(pictures))
     in_group = frames_in_group(n)
-    looked = list(look_at_all(lumas, None, clip.grid, clip.size, in_group, every_frame=False))
+    starts = range(0, n, SHORT_STRETCH_FRAMES)
+    divided = list(zip(starts, [*starts[1:], None], strict=True))
+    looked = list(look_at_all(lumas, divided, clip.grid, clip.size, in_group, every_frame=False))
     ended = time.perf_counter()
     nothing = np.zeros(len(clip.grid.points))
     nowhere = np.zeros((len(nothing), 2))

@@ -31,10 +31,10 @@ from influx_wrap.observe.journal import Found
 from influx_wrap.observe.luma import Luma
 from influx_wrap.observe.tracking import BoardPlace, Tracker
 
-STRETCH_FRAMES = 192
-"""Least length of a stretch."""
-WASTE = 0.07
-"""Most that is decoded in vain to reach a stretch's first frame, as a share of its length."""
+STRETCH_FRAMES, SHORT_STRETCH_FRAMES = 192, 48
+"""Least length of a stretch, and of one in a short video, which is divided into about"""
+STRETCHES = 24
+"""stretches, so that no process waits long for another's last one."""
 
 MAP_POINTS = 40
 """So many points say where the board's plane is, to a pixel or so."""
@@ -44,7 +44,7 @@ THUMBNAIL_WIDTH_PX = 320
 MOST_IN_GROUP = 4
 """Of so many frames in a row that show the board the slowest is a candidate; of fewer in a video
 that has less than"""
-GROUPS = 150
+GROUPS = 140
 """times as many frames: what is waved for some seconds has no views to spare."""
 SAME_POSE = 1 / 150
 """In parts of the picture's diagonal."""
@@ -55,19 +55,15 @@ LONG_REST, LATER_GROUPS = 8, 5
 def divide(source: FrameSource) -> list[tuple[int, int | None]] | None:
     """(first frame, frame behind the last) of the stretches of a video, the last one's end None.
 
-    Where reading can begin at some frames only, stretches begin soon behind these. None for a
-    video that can be read from its beginning only, or is a single stretch.
+    They begin where reading can begin. None for a video that can be read from its beginning only,
+    or is a single stretch.
     """
-    n, known = source.n_frames or 0, np.array(source.entries() or [0])
-    starts, least = [0], STRETCH_FRAMES
-    while starts[-1] + least < n and len(known) > 1:
-        start = starts[-1] + least
-        waste = start - int(known[np.searchsorted(known, start, side="right") - 1])
-        if waste > WASTE * (start - starts[-1]):
-            least += STRETCH_FRAMES
-            continue
-        starts.append(start)
-        least = STRETCH_FRAMES
+    least = (source.n_frames or 0) // STRETCHES
+    least = min(max(least, SHORT_STRETCH_FRAMES), STRETCH_FRAMES)
+    starts = [0]
+    for entry in source.entries() or []:
+        if entry >= starts[-1] + least:
+            starts.append(entry)
     return list(zip(starts, [*starts[1:], None], strict=True)) if len(starts) > 1 else None
 
 

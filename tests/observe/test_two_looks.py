@@ -3,6 +3,9 @@
 Eleven kinds of clips, small; ``python -m benchmarks --only keyframes`` has larger ones.
 """
 
+from dataclasses import dataclass
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -12,8 +15,9 @@ from influx_wrap.model.intrinsics import Intrinsics, project
 from influx_wrap.model.pose import transform
 from influx_wrap.model.target import AprilGrid
 from influx_wrap.observe.detectors import detect_usable
+from influx_wrap.observe.frames import FrameSource
 from influx_wrap.observe.luma import luma_of
-from influx_wrap.observe.two_looks import frames_in_group, look_through
+from influx_wrap.observe.two_looks import divide, frames_in_group, look_through
 
 SCENE = Scene(
     AprilGrid(tag_cols=4, tag_rows=3, tag_size_m=0.05, tag_spacing=0.3),
@@ -36,8 +40,43 @@ def test_no_pose_is_lost(kind: str) -> None:
 
 
 def test_candidates_are_as_dense_as_a_short_video_needs() -> None:
-    assert [frames_in_group(n) for n in (10, 299, 300, 599, 600, 10_000)] == [1, 1, 2, 3, 4, 4]
+    assert [frames_in_group(n) for n in (10, 279, 280, 559, 560, 10_000)] == [1, 1, 2, 3, 4, 4]
     assert frames_in_group(None) == 4
+
+
+@dataclass(frozen=True)
+class Divisible:
+    """A video of so many frames, which can be read from some of them on."""
+
+    n_frames: int
+    keyframes: list[int] | None
+
+    def entries(self) -> list[int] | None:
+        return self.keyframes
+
+
+@pytest.mark.parametrize(
+    ("n_frames", "keyframes", "starts"),
+    [
+        (576, list(range(0, 576, 24)), list(range(0, 576, 48))),
+        (576, list(range(576)), list(range(0, 576, 48))),
+        (14_400, list(range(0, 14_400, 24)), list(range(0, 14_400, 192))),
+        (1440, list(range(0, 1440, 250)), [0, 250, 500, 750, 1000, 1250]),
+        (300, [0, 30, 200], [0, 200]),
+        (90, [0, 30], None),
+        (500, None, None),
+    ],
+)
+def test_stretches_begin_where_reading_can_begin(
+    n_frames: int, keyframes: list[int] | None, starts: list[int] | None
+) -> None:
+    divided = divide(cast(FrameSource, Divisible(n_frames, keyframes)))
+    if starts is None:
+        assert divided is None
+        return
+    assert divided is not None
+    assert [start for start, _ in divided] == starts
+    assert [stop for _, stop in divided] == [*starts[1:], None]
 
 
 def test_corners_of_candidates_are_as_good_as_those_of_a_full_search() -> None:
