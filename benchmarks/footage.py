@@ -52,7 +52,7 @@ SIZES = {"3.4K": (3424, 2202), "4K": (3840, 2160)}
 CODECS = {"H.264": ".mp4", "ProRes": ".mov"}
 LOOP = 144
 """Frames that are rendered."""
-SECONDS, LONG_SECONDS = 24.0, 600.0
+SECONDS, LONG_SECONDS = 36.0, 600.0
 H264 = {"preset": "ultrafast", "crf": "12", "x264-params": f"keyint={FPS}:open-gop=0"}
 
 MOST_RATIO, MOST_SIGMA, MOST_MB = 1.4, 0.2, 1500.0

@@ -31,9 +31,9 @@ from influx_wrap.observe.journal import Found
 from influx_wrap.observe.luma import Luma
 from influx_wrap.observe.tracking import BoardPlace, Tracker
 
-STRETCH_FRAMES, SHORT_STRETCH_FRAMES = 192, 48
+STRETCH_FRAMES, SHORT_STRETCH_FRAMES = 192, 64
 """Least length of a stretch, and of one in a short video, which is divided into about"""
-STRETCHES = 24
+STRETCHES = 16
 """stretches, so that no process waits long for another's last one."""
 
 MAP_POINTS = 40

@@ -16,7 +16,7 @@ from tests.cli.conftest import Invoke, assert_mistake, command_line, execute
 from tests.clips import GRID, SIZE, picture, write_clip
 
 N, N_HELD = 400, 25
-STRETCH = 48
+STRETCH = 72
 
 
 def contents(folder: Path) -> dict[str, bytes]:

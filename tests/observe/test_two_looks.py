@@ -58,8 +58,8 @@ class Divisible:
 @pytest.mark.parametrize(
     ("n_frames", "keyframes", "starts"),
     [
-        (576, list(range(0, 576, 24)), list(range(0, 576, 48))),
-        (576, list(range(576)), list(range(0, 576, 48))),
+        (576, list(range(0, 576, 24)), list(range(0, 576, 72))),
+        (576, list(range(576)), list(range(0, 576, 64))),
         (14_400, list(range(0, 14_400, 24)), list(range(0, 14_400, 192))),
         (1440, list(range(0, 1440, 250)), [0, 250, 500, 750, 1000, 1250]),
         (300, [0, 30, 200], [0, 200]),

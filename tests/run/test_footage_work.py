@@ -106,12 +106,12 @@ def test_what_a_process_costs_that_dies(
         tasks = work.tasks()
         first, second = next(tasks), next(tasks)
         assert isinstance(first, StretchTask)
-        assert (first.cell, first.stretch.start, first.stretch.stop) == ("z1f1", 0, 48)
+        assert (first.cell, first.stretch.start, first.stretch.stop) == ("z1f1", 0, 72)
         assert work.take(first, work_on_footage(first)) is None
         failed = work.take(second, WorkerDied(-9))
         assert isinstance(failed, Job)
         assert isinstance(failed.failure, InputError)
-        assert "from frame 48 on: the process that looked at it ended" in str(failed.failure)
+        assert "from frame 72 on: the process that looked at it ended" in str(failed.failure)
         others = list(tasks)
         assert {task.cell for task in others} == {"z3f1"}
         following: list[Any] = [work.take(task, work_on_footage(task)) for task in others]
@@ -124,7 +124,7 @@ def test_what_a_process_costs_that_dies(
     assert [path.name for path in journal.glob("*.npz")] == ["000000.npz"]
     with FootageWork(jobs[:1], footage, RunListener()) as work:
         starts = [task.stretch.start for task in work.tasks() if isinstance(task, StretchTask)]
-    assert starts[:2] == [48, 96]
+    assert starts[:2] == [72, 144]
 
 
 def test_a_recording_that_somebody_else_looks_at(
