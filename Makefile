@@ -114,7 +114,7 @@ demo: $(STAMP) ## from a rendered video of a board to intrinsics, in two minutes
 	$(BIN)/influx-calib run canon17 --data runs/demo-film --out runs/demo
 	@echo "Pictures: runs/demo/data/z6f5/contact.png, detections.png and coverage.png beside it"
 
-compare: $(STAMP) ## stock, influx and batch side by side; LENS=all for all lenses
+compare: $(STAMP) ## stock, paper, influx and batch side by side; LENS=all for all lenses
 	$(BIN)/influx-calib compare "$(LENS)" $(COMMON)
 
 kalibr: $(STAMP) ## our fork of Kalibr in third_party/kalibr/fork, to be built; FROM=REPOSITORY clones another one

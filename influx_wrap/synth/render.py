@@ -45,6 +45,7 @@ _BEYOND_M = 1e6
 _GAUSSIAN_REACH = 4.0
 _FINE = 16
 _DISC_ERROR = 0.004
+_SPARSE = 16
 # A smear this short is less than the blur of any lens.
 SHARP_PX = 0.5
 MOST_EXPOSURES = 64
@@ -54,6 +55,7 @@ NORMAL = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
 
 _Sheet = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 _Blur = tuple[Plane, Plane, Plane, Plane]
+_Placed = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +140,7 @@ def render_board(
     sheet = _with_integrals(*sheet_cells(target, options))
     blur = _blur(options.blur_px, options.defocus_px, reach)
     placed = _placed(target, rotation, translation, np.asarray(bow_m, dtype=float))
-    expose(rays.a, rays.b, MARGIN_PX - reach, *placed, *sheet, *blur, light)
+    _expose(rays.a, rays.b, MARGIN_PX - reach, placed, sheet, blur, light)
     return _developed(light, options, rng)
 
 
@@ -169,7 +171,7 @@ def render_moving(
     sheet, bow_m = _with_integrals(*sheet_cells(target, options)), np.asarray(bow_m, dtype=float)
     for pose in zip(*between(rotations, translations, (np.arange(n) + 0.5) / n), strict=True):
         if _faces_camera(*pose):
-            expose(a, b, 0, *_placed(target, *pose, bow_m), *sheet, *_blur(0.0, 0.0, 0), light)
+            _expose(a, b, 0, _placed(target, *pose, bow_m), sheet, _blur(0.0, 0.0, 0), light)
     light /= n
     if block > 1:
         light = cv2.resize(light, None, fx=block, fy=block, interpolation=cv2.INTER_LINEAR)
@@ -227,12 +229,56 @@ def _smear_px(
 
 def _placed(
     target: Target, rotation: FloatArray, translation: FloatArray, bow_m: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+) -> _Placed:
     """What takes rays (a, b, 1) to the board's plane (3, 3), and what bends it (10,)."""
     to_board = np.linalg.inv(np.column_stack([rotation[:, :2], translation]))
     low, high = target.points[:, :2].min(axis=0), target.points[:, :2].max(axis=0)
     camera = -rotation.T @ translation
     return to_board, np.concatenate([bow_m, (low + high) / 2, (high - low) / 2, camera])
+
+
+def _expose(
+    a: FloatArray, b: FloatArray, skip: int, placed: _Placed, sheet: _Sheet, blur: _Blur,
+    light: Plane,
+) -> None:  # fmt: skip
+    """Add to ``light`` (H, W) what the camera sees of the sheet; arguments as of ``expose``."""
+    height, width = light.shape
+    window = np.array([0, height, 0, width])
+    if not placed[1][:3].any():
+        rows, cols = _where_sheet_is(a, b, placed[0], sheet)
+        reach = skip + blur[0].shape[1]
+        window = np.array([rows[0] - reach, rows[1] - skip, cols[0] - reach, cols[1] - skip])
+        window = np.clip(window, 0, [height, height, width, width])
+    if window[0] < window[1] and window[2] < window[3]:
+        expose(a, b, skip, *placed, *sheet, *blur, window, light)
+
+
+def _where_sheet_is(
+    a: FloatArray, b: FloatArray, to_board: FloatArray, sheet: _Sheet
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """First and last row, and column, of the rays (H, W) that may meet a flat sheet; the last is
+    before the first if none does. Every few rays are asked, and their neighbours believed."""
+    some = [np.unique([*range(0, n, _SPARSE), n - 1]) for n in a.shape]
+    grid = np.ix_(*some)
+    x, y, depth = np.tensordot(to_board, [a[grid], b[grid], np.ones_like(a[grid])], axes=1)
+    meets = depth > 0
+    met = np.ones(tuple(len(one) - 1 for one in some), dtype=bool)
+    for along, lines in ((x, sheet[0]), (y, sheet[1])):
+        place = np.divide(along, depth, out=np.full_like(along, np.nan), where=meets)
+        corners = [place[i : i + len(met), j : j + met.shape[1]] for i in (0, 1) for j in (0, 1)]
+        # Between a ray that meets the plane and one that does not there may be anything.
+        is_part = np.isnan(corners).any(axis=0) & ~np.isnan(corners).all(axis=0)
+        low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
+        met &= ((high >= lines[1]) & (low <= lines[-2])) | is_part
+    ranges = []
+    for axis, numbers in ((1, some[0]), (0, some[1])):
+        hit = np.flatnonzero(met.any(axis=axis))
+        if not len(hit):
+            return (0, -1), (0, -1)
+        ranges.append(
+            (int(numbers[max(hit[0] - 1, 0)]), int(numbers[min(hit[-1] + 2, len(numbers) - 1)]))
+        )
+    return ranges[0], ranges[1]
 
 
 def _developed(light: Plane, options: RenderOptions, rng: np.random.Generator) -> NDArray[np.uint8]:

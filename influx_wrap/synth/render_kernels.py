@@ -272,6 +272,7 @@ def expose(
     slope: Plane,
     mean_v: Plane,
     slope_v: Plane,
+    window: IntArray,
     out: Plane,
 ) -> None:
     """Add to ``out`` (H, W) the mean of ``value`` over every pixel, seen through a blur.
@@ -283,37 +284,42 @@ def expose(
     (rows + 1,), which reach beyond ``_FAR_M``; ``before`` and ``moment_before``
     (rows, cols) are ∫ v dx and ∫ v x dx left of a cell. A ray that meets nothing adds 0.
 
+    ``window`` (4,) is what of ``out`` may see anything: its first row, the row behind its last
+    one, and columns likewise.
+
     The blur is a sum of Q products of a function of u and one of v, which within each pixel
     are ``mean`` + ``slope`` * offset, (Q, 2 r + 1) each; means are even, slopes odd. It is
     done row by row, so that all stays in the cache.
     """
     terms, taps = mean.shape
-    width = out.shape[1] + taps - 1
+    v0, left, out_width = window[0], window[2], window[3] - window[2]
+    width = out_width + taps - 1
     light = np.empty(width, dtype=np.float32)
     light_u, light_v = np.empty_like(light), np.empty_like(light)
-    ring = np.zeros((terms, taps, out.shape[1]), dtype=np.float32)
+    ring = np.zeros((terms, taps, out_width), dtype=np.float32)
     ring_v = np.zeros_like(ring)
     # Where the rows of the ring have light; the rest is zero and needs no blur.
-    first, after = np.full(taps, out.shape[1]), np.zeros(taps, dtype=np.int64)
+    first, after = np.full(taps, out_width), np.zeros(taps, dtype=np.int64)
     x, y = np.empty((2, width + 1)), np.empty((2, width + 1))
     col = np.zeros((2, width + 1), dtype=np.int64)
     row = np.zeros((2, width + 1), dtype=np.int64)
-    inner = slice(skip, skip + width + 1)
+    inner = slice(skip + left, skip + left + width + 1)
     _locate_row(
-        a[skip][inner], b[skip][inner], to_board, bow, x_lines, y_lines, x[0], y[0], col[0], row[0]
-    )
-    for v in range(out.shape[0] + taps - 1):
+        a[skip + v0][inner], b[skip + v0][inner], to_board, bow, x_lines, y_lines,
+        x[0], y[0], col[0], row[0],
+    )  # fmt: skip
+    for v in range(window[1] - v0 + taps - 1):
         top, bottom = v % 2, 1 - v % 2
         _locate_row(
-            a[skip + v + 1][inner], b[skip + v + 1][inner], to_board, bow, x_lines, y_lines,
-            x[bottom], y[bottom], col[bottom], row[bottom],
+            a[skip + v0 + v + 1][inner], b[skip + v0 + v + 1][inner], to_board, bow,
+            x_lines, y_lines, x[bottom], y[bottom], col[bottom], row[bottom],
         )  # fmt: skip
         lit, dark = _expose_row(
             top, x, y, col, row, x_lines, y_lines, value, before, moment_before,
             light, light_u, light_v,
         )  # fmt: skip
         slot = v % taps
-        lit, dark = max(lit - taps + 1, 0), min(dark, out.shape[1])
+        lit, dark = max(lit - taps + 1, 0), min(dark, out_width)
         for q in range(terms):
             ring[q, slot][first[slot] : after[slot]] = 0
             ring_v[q, slot][first[slot] : after[slot]] = 0
@@ -334,7 +340,7 @@ def expose(
                     mean_v[q],
                     slope_v[q],
                     start,
-                    out[v - taps + 1][start:stop],
+                    out[v0 + v - taps + 1][left + start : left + stop],
                 )
 
 

@@ -12,6 +12,7 @@ from influx_wrap.model.arrays import FloatArray
 from influx_wrap.model.intrinsics import Intrinsics, project, project_with_jacobians, unproject
 from influx_wrap.model.pose import rotation_matrix
 from influx_wrap.model.target import AprilGrid, Checkerboard, Target, bow_basis
+from influx_wrap.synth import render as render_module
 from influx_wrap.synth.board import FRONTAL
 from influx_wrap.synth.motion import between
 from influx_wrap.synth.render import (
@@ -329,3 +330,30 @@ def test_mistakes_are_named() -> None:
         RenderOptions(vignetting=1.5)
     with pytest.raises(InputError, match=">= 0"):
         RenderOptions(noise=-1)
+
+
+@pytest.mark.parametrize("camera", [BARREL, PINCUSHION])
+def test_only_where_the_sheet_is_rays_are_followed(
+    camera: Intrinsics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one byte differs from a picture of which all rays are followed."""
+    rays, options = ray_grid(camera, SIZE), RenderOptions(blur_px=0.8, defocus_px=1.5)
+
+    def pictures() -> list[Picture]:
+        made = []
+        for depth_m, angles in (
+            (0.12, (0.9, 0.2, 0.3)),
+            (0.3, (0, -0.7, 0.1)),
+            (2.0, (0.2, 0.2, 1.4)),
+        ):
+            rotation, translation = pose(GRID, depth_m, angles)
+            for shift in ((0, 0, 0), (0.5 * depth_m, 0.3 * depth_m, 0), (0, -1.5 * depth_m, 0)):
+                held = rotation, translation + shift
+                made.append(render_board(rays, GRID, *held, options, np.random.default_rng(0)))
+        return made
+
+    seen = pictures()
+    assert any((picture != picture[0, 0]).any() for picture in seen)
+    whole = (0, rays.a.shape[0] - 1), (0, rays.a.shape[1] - 1)
+    monkeypatch.setattr(render_module, "_where_sheet_is", lambda *_: whole)
+    np.testing.assert_array_equal(seen, pictures())
