@@ -178,7 +178,8 @@ def _percent_sums(frames: CountedFrames) -> FloatArray:
     answered = frames.answered
     true = to_corner(frames.true)[answered, :4]
     predicted = to_corner(frames.predicted)[answered, :4]
-    with np.errstate(over="ignore"):
+    # A true value of 0 has no per cent: any other one is infinitely far off.
+    with np.errstate(over="ignore", divide="ignore"):
         result: FloatArray = (100 * np.abs(predicted - true) / np.abs(true)).sum(axis=0)
     return result
 
