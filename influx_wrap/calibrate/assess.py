@@ -116,7 +116,7 @@ def _graded(value: float, limits: tuple[float, float]) -> Grade:
 
 
 def _cameras(evidence: Evidence) -> Iterator[_Finding]:
-    # Where the lens model does not fit, two sets of intrinsics always fit better than one.
+    # Where the lens model does not fit, it says nothing that two sets of intrinsics fit better.
     if _is_fisheye(evidence):
         return
     if evidence.upside_down is not None:

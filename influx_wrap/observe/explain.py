@@ -16,8 +16,8 @@ MAX_GAP_ERROR = 0.02
 MIN_SHARE = 0.25
 """A recording whose best frame has a smaller share of the board's corners may show another."""
 NO_BOARD = (
-    "on a board that is not known here: tags must be those of an AprilGrid (tag36h11) with a dark "
-    "square at each of their corners, or of a ChArUco board."
+    "but no board that is known here. Boards of tags are AprilGrids (tag36h11, with a dark square "
+    "at each corner of a tag) and ChArUco boards: show all of one, in focus."
 )
 """What is said of ``stray_markers``."""
 

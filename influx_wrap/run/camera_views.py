@@ -169,7 +169,7 @@ def _recognised(sources: Sequence[FrameSource], watch: Watch) -> BoardOfCamera:
     markers = stray_markers(next(_some_pictures(sources), []))
     if markers is not None:
         raise InputError(
-            f"{where}: the pictures show {markers}, {NO_BOARD} Print another one and film it.",
+            f"{where}: the pictures show {markers}, {NO_BOARD} If yours is another, print one.",
             command="influx-calib board --paper A4 --out board.pdf",
         )
     raise InputError(

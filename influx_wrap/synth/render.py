@@ -46,6 +46,7 @@ _GAUSSIAN_REACH = 4.0
 _FINE = 16
 _DISC_ERROR = 0.004
 _SPARSE = 16
+"""Of so many rays, along either axis, one is asked where the board is."""
 # A smear this short is less than the blur of any lens.
 SHARP_PX = 0.5
 MOST_EXPOSURES = 64
